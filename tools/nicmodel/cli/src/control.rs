@@ -286,6 +286,7 @@ impl Control {
         match (fault.kind, fault.kind.lie()) {
             (_, Some(lie)) => device.faults.arm(lie, fault.count, fault.value),
             (FaultKind::Remove, None) => device.surprise_remove(),
+            (FaultKind::Unmapped, None) => device.faults.unmap(),
             (FaultKind::Stuck, None) => device.get_stuck(),
             (FaultKind::Interrupt, None) => device.spurious_interrupts(),
             (FaultKind::MemoryError, None) => device.memory_error(),

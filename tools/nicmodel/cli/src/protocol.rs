@@ -151,11 +151,13 @@ fn once() -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
-    /// No faults any more, and a removed or stuck card is as after power on.
+    /// No faults any more, and a removed, unmapped or stuck card is as after power on.
     #[serde(alias = "none")]
     Clear,
     /// The card is out of its slot: every read is ones.
     Remove,
+    /// No access reaches the registers, and the card goes on.
+    Unmapped,
     /// The card neither resets nor stops accessing memory.
     Stuck,
     /// Every enabled interrupt, without a cause.
@@ -210,6 +212,8 @@ pub enum FaultKind {
     LoopedLost,
     /// [`Kind::LoopedDamaged`].
     LoopedDamaged,
+    /// [`Kind::Ones`].
+    Ones,
 }
 
 impl FaultKind {
@@ -218,6 +222,7 @@ impl FaultKind {
         match self {
             Self::Clear
             | Self::Remove
+            | Self::Unmapped
             | Self::Stuck
             | Self::Interrupt
             | Self::MemoryError
@@ -245,6 +250,7 @@ impl FaultKind {
             Self::FirmwareBusy => Some(Kind::FirmwareBusy),
             Self::LoopedLost => Some(Kind::LoopedLost),
             Self::LoopedDamaged => Some(Kind::LoopedDamaged),
+            Self::Ones => Some(Kind::Ones),
         }
     }
 }
@@ -555,12 +561,12 @@ pub const REQUESTS: &[Entry] = &[
             PORT,
             must(
                 "kind",
-                "clear (or none), remove, stuck, interrupt, memory_error, counters, veto, lesm, \
-                 old_firmware, no_crosstalk, no_negotiation, firmware_dead, damaged_eeprom, \
-                 dead_register, lost_interrupts, rx_length, rx_no_eop, rx_next, \
+                "clear (or none), remove, unmapped, stuck, interrupt, memory_error, counters, \
+                 veto, lesm, old_firmware, no_crosstalk, no_negotiation, firmware_dead, \
+                 damaged_eeprom, dead_register, lost_interrupts, rx_length, rx_no_eop, rx_next, \
                  rx_count, rx_ones, rx_error, \
                  tx_no_done, tx_head, slow_poll, false_link, lost_link, firmware_busy, \
-                 looped_lost or looped_damaged",
+                 looped_lost, looped_damaged or ones",
             ),
             may(
                 "count",
@@ -570,7 +576,8 @@ pub const REQUESTS: &[Entry] = &[
             may(
                 "value",
                 "what rx_length, rx_next, rx_count, rx_error or tx_head says, the offset of \
-                 dead_register, or milliseconds of slow_poll, of which a second counts, in 32 bits",
+                 dead_register or ones, or milliseconds of slow_poll, of which a second counts, \
+                 in 32 bits",
                 "0",
             ),
         ],

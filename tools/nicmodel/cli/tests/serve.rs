@@ -196,6 +196,8 @@ fn link_wire_fault_and_inject_do_what_they_say() {
     for fault in [
         r#""kind":"rx_length","count":50,"value":65535"#,
         r#""kind":"interrupt","count":1,"value":0"#,
+        r#""kind":"ones","count":1,"value":8"#,
+        r#""kind":"unmapped""#,
         r#""kind":"remove""#,
         r#""kind":"stuck""#,
         r#""kind":"none""#,

@@ -155,9 +155,11 @@ impl Device {
         self.config.power_state()
     }
 
-    /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0.
+    /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0,
+    /// unless a driver has no other way to stop it.
     pub(crate) fn may_access_memory(&self) -> bool {
-        !self.config.is_asleep() && (self.judge.is_none() || self.is_bus_master())
+        let is_free = self.judge.is_none() && !self.faults.hides_registers();
+        !self.config.is_asleep() && (is_free || self.is_bus_master())
     }
 
     /// Whether frames leave: a judged card stops its transmitter without a link.
@@ -334,9 +336,9 @@ impl Device {
         self.faults.stick();
     }
 
-    /// No faults any more; a card that was pulled out or stuck is as after power on.
+    /// No faults any more; a card that was pulled out, hidden or stuck is as after power on.
     pub fn mend(&self) {
-        let was_lost = self.faults.removed() || self.faults.stuck();
+        let was_lost = self.faults.hides_registers() || self.faults.stuck();
         self.faults.clear();
         let mut slow = self.slow();
         slow.eeprom.set_lesm(false);
@@ -474,7 +476,7 @@ impl Device {
     }
 
     fn answer(&self, at: u32) -> u32 {
-        if self.faults.removed() || self.ignores_access(at) {
+        if self.faults.hides_registers() || self.ignores_access(at) || self.faults.loses_read(at) {
             return u32::MAX;
         }
         if is_polled(at)
@@ -524,7 +526,7 @@ impl Device {
     }
 
     fn carry_out(&self, at: u32, value: u32) {
-        if self.faults.removed() || self.ignores_access(at) {
+        if self.faults.hides_registers() || self.ignores_access(at) {
             return;
         }
         let value = match &self.judge {

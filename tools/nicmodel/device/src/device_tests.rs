@@ -239,6 +239,32 @@ fn a_card_that_was_pulled_out_reads_ones_until_it_is_back() {
 }
 
 #[test]
+fn a_lost_read_has_no_effect() {
+    let device = device();
+    device.regs.add(offset::GPRC, 3);
+    device.faults.arm(Kind::Ones, 1, offset::GPRC);
+    assert_eq!(device.register_read(offset::GPTC), 0);
+    assert_eq!(device.register_read(offset::GPRC), u32::MAX);
+    assert_eq!(device.register_read(offset::GPRC), 3);
+}
+
+#[test]
+fn a_card_whose_registers_are_hidden_goes_on() {
+    let device = device();
+    device.config_write(0x04, &[0x06]);
+    device.faults.unmap();
+    assert_eq!(device.register_read(offset::STATUS), u32::MAX);
+    set(&device, Ctrl::ZERO.with_rst(true));
+    assert_eq!(device.totals.resets.load(Ordering::SeqCst), 0);
+    assert!(device.is_bus_master());
+    let mut id = [0; 2];
+    device.config_read(0, &mut id);
+    assert_eq!(id, [0x86, 0x80]);
+    device.mend();
+    assert_ne!(device.register_read(offset::STATUS), u32::MAX);
+}
+
+#[test]
 fn sleep_loses_the_registers_but_not_configuration() {
     let device = device();
     device.config_write(0x04, &[0x06]);

@@ -37,6 +37,8 @@ pub enum Kind {
     LoopedLost,
     /// A frame comes back damaged in loopback.
     LoopedDamaged,
+    /// A read of the register at the offset of the fault's value gets lost: ones come back.
+    Ones,
 }
 
 /// All kinds.
@@ -55,6 +57,7 @@ pub const KINDS: &[Kind] = &[
     Kind::FirmwareBusy,
     Kind::LoopedLost,
     Kind::LoopedDamaged,
+    Kind::Ones,
 ];
 
 #[derive(Debug, Default)]
@@ -70,6 +73,7 @@ pub struct Faults {
     /// Any slot is in use: the one test on the packet path.
     armed: AtomicBool,
     removed: AtomicBool,
+    unmapped: AtomicBool,
     stuck: AtomicBool,
     veto: AtomicBool,
     /// The firmware manages the state of the link.
@@ -97,6 +101,7 @@ impl Faults {
         }
         self.armed.store(false, Ordering::Release);
         self.removed.store(false, Ordering::Release);
+        self.unmapped.store(false, Ordering::Release);
         self.stuck.store(false, Ordering::Release);
         self.veto.store(false, Ordering::Release);
         self.lesm.store(false, Ordering::Release);
@@ -120,6 +125,21 @@ impl Faults {
     /// Pulls the card out of its slot: every read is ones from here on.
     pub fn remove(&self) {
         self.removed.store(true, Ordering::Release);
+    }
+
+    /// Whether a read of this register gets lost.
+    pub(crate) fn loses_read(&self, at: u32) -> bool {
+        self.slot(Kind::Ones).value.load(Ordering::Relaxed) == at && self.take(Kind::Ones).is_some()
+    }
+
+    /// Hides the registers, as if memory decoding were off. The card goes on.
+    pub fn unmap(&self) {
+        self.unmapped.store(true, Ordering::Release);
+    }
+
+    /// Whether no access reaches the registers.
+    pub(crate) fn hides_registers(&self) -> bool {
+        self.removed() || self.unmapped.load(Ordering::Acquire)
     }
 
     /// Makes the card deaf to requests to stop: neither a reset nor a master disable ends.
@@ -202,5 +222,14 @@ mod tests {
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), None);
+    }
+
+    #[test]
+    fn only_reads_of_the_chosen_register_get_lost() {
+        let faults = Faults::default();
+        faults.arm(Kind::Ones, 1, offset::STATUS);
+        assert!(!faults.loses_read(offset::CTRL));
+        assert!(faults.loses_read(offset::STATUS));
+        assert!(!faults.loses_read(offset::STATUS));
     }
 }

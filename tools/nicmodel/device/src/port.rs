@@ -458,7 +458,9 @@ impl Datapath {
                 break;
             }
             if !self.may_access_memory {
-                if let Some(judge) = device.judge() {
+                if let Some(judge) = device.judge()
+                    && !device.faults.hides_registers()
+                {
                     let detail = "descriptors wait".to_owned();
                     judge.note(rules::DMA_MASTER, Some(transmit_label(number)), detail);
                 }
