@@ -98,6 +98,16 @@ const fn noted(id: &'static str, source: &'static str, about: &'static str) -> R
     }
 }
 
+/// Bits of a register that are always read as 0.
+const fn reserved(at: u32) -> u32 {
+    match at {
+        offset::CTRL => 0xf800_0000,
+        offset::FCTRL => 0xffff_0000,
+        offset::HLREG0 => 0xe000_0000,
+        _ => 0,
+    }
+}
+
 /// DMA was attempted although the function is no bus master.
 pub(crate) const DMA_MASTER: &str = "dma-master";
 /// DMA was attempted, or a register used, although the function sleeps.
@@ -142,6 +152,13 @@ pub const RULES: &[Rule] = &[
         "8.2.2",
         "registers that cannot be written are not written",
         |f| f.is_read_only(),
+    ),
+    on(
+        Moment::Write,
+        "reserved-bits",
+        "8.2.3.1.1, 8.2.3.7.1, 8.2.3.22.8",
+        "reserved bits of CTRL, FCTRL and HLREG0 are written as they are read",
+        |f| f.value & reserved(f.at) != 0,
     ),
     noted(
         ACCESS_SIZE,

@@ -26,6 +26,11 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
             driver.write(Rxpbsize::offset(7), more);
             driver.receiver();
         }
+        "reserved-bits" => {
+            driver.start();
+            // A read that was lost, without SBP and UPE.
+            driver.write(offset::FCTRL, 0xffff_fdfd);
+        }
         "arbiter" => {
             driver.reset();
             driver.write(offset::MTQC, 0);
