@@ -13,7 +13,6 @@ use kernel::{
         self,
         Bound, //
     },
-    io::Io,
     net::skbuff::{
         ChecksumKind,
         SkBuff, //
@@ -255,7 +254,7 @@ pub(crate) fn empty_if_spent(dev: &device::Device<Bound>, bar: &Bar0<'_>, table:
     rcu::synchronize_rcu();
     table.is_used.store(false, Relaxed);
     mmio::poll(
-        || bar.read(FDIRCMD),
+        || bar.try_read(FDIRCMD),
         |r| r.cmd().get() == 0,
         Delta::from_micros(10),
         Delta::from_millis(1),

@@ -4,10 +4,7 @@
 //!
 //! Counters and causes of interrupts are not among them: reading clears those.
 
-use kernel::io::{
-    register::Array,
-    Io, //
-};
+use kernel::io::register::Array;
 
 use crate::{
     mmio::Bar0,

@@ -7,7 +7,6 @@ use kernel::{
         self,
         Bound, //
     },
-    io::Io,
     prelude::*,
     time::Delta, //
 };
@@ -34,16 +33,11 @@ pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
     bar.write_reg(EERD::zeroed().try_with_addr(word)?.with_start(true));
 
     let value = mmio::poll(
-        || bar.read(EERD),
+        || bar.try_read(EERD),
         |r| r.done(),
         Delta::from_micros(5),
         Delta::from_millis(100),
     )?;
-
-    // A removed NIC reads as all ones, which includes "done".
-    if value.into_raw() == u32::MAX {
-        return Err(ENODEV);
-    }
 
     Ok(u16::from(value.data()))
 }

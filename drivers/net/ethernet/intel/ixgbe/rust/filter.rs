@@ -3,10 +3,7 @@
 //! Receive filters (datasheet 7.1.1, Packet Filtering).
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::device::MacAddress,
     prelude::*, //
 };

@@ -7,7 +7,6 @@ use kernel::{
         self,
         Bound, //
     },
-    io::Io,
     prelude::*, //
 };
 

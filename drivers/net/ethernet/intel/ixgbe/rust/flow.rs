@@ -3,10 +3,7 @@
 //! Flow control by pause frames (datasheet 3.7.7).
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::device::ethtool::pause::Pause,
     prelude::*, //
 };

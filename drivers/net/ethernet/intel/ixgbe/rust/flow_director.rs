@@ -12,7 +12,6 @@ use kernel::{
         self,
         Bound, //
     },
-    io::Io,
     net::device::{
         ethtool::rxnfc::{
             FlowAction,
@@ -300,30 +299,23 @@ impl Filter {
 fn run(bar: &Bar0<'_>, command: FDIRCMD) -> Result {
     mmio::flush(bar);
     bar.write_reg(command);
-    let done = mmio::poll(
-        || bar.read(FDIRCMD),
-        // A NIC that is gone reads as all ones.
-        |r| r.cmd().get() == 0 || r.into_raw() == u32::MAX,
+    mmio::poll(
+        || bar.try_read(FDIRCMD),
+        |r| r.cmd().get() == 0,
         Delta::from_micros(10),
         Delta::from_millis(1),
     )?;
-
-    if done.into_raw() == u32::MAX {
-        return Err(ENODEV);
-    }
     Ok(())
 }
 
 /// Waits until the NIC has set up the table.
 pub(crate) fn wait_for_table(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-    mmio::poll(
-        || bar.read(FDIRCTRL),
+    mmio::wait_for(
+        || bar.try_read(FDIRCTRL),
         |r| r.init_done(),
-        Delta::from_micros(100),
         Delta::from_millis(100),
     )
-    .inspect_err(|_| dev_err!(dev, "flow director initialization timed out\n"))?;
-    Ok(())
+    .inspect_err(|_| dev_err!(dev, "flow director initialization timed out\n"))
 }
 
 /// The table of perfect filters, or of signatures.

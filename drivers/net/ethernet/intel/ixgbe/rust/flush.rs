@@ -54,7 +54,7 @@ fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
     let pdev: &pci::Device<Bound> = dev.try_into()?;
 
     mmio::poll(
-        || pdev.config_space().read16(DEVICE_STATUS),
+        || Ok(pdev.config_space().read16(DEVICE_STATUS)),
         |status| status & TRANSACTIONS_PENDING == 0,
         Delta::from_micros(100),
         Delta::from_millis(100),
@@ -64,7 +64,9 @@ fn wait_for_transactions(dev: &device::Device<Bound>) -> Result {
 
 /// Clears what the NIC still holds of packets, before a reset. Reception must be off.
 pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
-    let hlreg0 = bar.read(HLREG0);
+    let (Ok(hlreg0), Ok(gcr_ext)) = (bar.try_read(HLREG0), bar.try_read(GCR_EXT)) else {
+        return;
+    };
 
     // Packets that the NIC can still send must not reach the wire, should the link come up.
     bar.write_reg(hlreg0.with_lpbk(true));
@@ -74,7 +76,6 @@ pub(crate) fn transmit(dev: &device::Device<Bound>, bar: &Bar0<'_>) {
         dev_warn!(dev, "PCIe transactions still pending\n");
     }
 
-    let gcr_ext = bar.read(GCR_EXT);
     bar.write_reg(gcr_ext.with_buffers_clear(true));
     mmio::flush(bar);
     sleep_at_least(Delta::from_micros(20));

@@ -7,10 +7,7 @@ use kernel::{
         self,
         Bound, //
     },
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     prelude::*,
     time::{
         delay::sleep_at_least,
@@ -29,7 +26,6 @@ use crate::{
     },
     mmio::{
         flush,
-        is_gone,
         wait_for,
         Bar0, //
     },
@@ -64,8 +60,7 @@ pub(crate) fn mask_interrupts(bar: &Bar0<'_>) {
 fn disable_master(bar: &Bar0<'_>) -> Result {
     bar.update(CTRL, |r| r.with_pcie_master_disable(true));
     wait_for(
-        bar,
-        || bar.read(STATUS),
+        || bar.try_read(STATUS),
         |r| !r.pcie_master_enable_status(),
         Delta::from_millis(80),
     )
@@ -75,6 +70,9 @@ fn disable_master(bar: &Bar0<'_>) -> Result {
 ///
 /// On success, all DMA has ended and all interrupts are masked.
 pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
+    if bar.is_gone() {
+        return Err(ENODEV);
+    }
     bar.update(RXCTRL, |r| r.with_rxen(false));
     mask_interrupts(bar);
 
@@ -96,8 +94,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         // The datasheet wants a delay before the next register access.
         sleep_at_least(Delta::from_millis(1));
         wait_for(
-            bar,
-            || bar.read(CTRL),
+            || bar.try_read(CTRL),
             |r| !r.rst() && !r.lrst(),
             Delta::from_millis(100),
         )
@@ -107,25 +104,19 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         sleep_at_least(Delta::from_millis(50));
     }
 
-    if is_gone(bar) {
-        return Err(ENODEV);
-    }
-
     // The reset restored the default masks.
     mask_interrupts(bar);
     bar.read(EICR);
 
     wait_for(
-        bar,
-        || bar.read(EEC),
+        || bar.try_read(EEC),
         |r| r.auto_rd(),
         Delta::from_millis(100),
     )
     .inspect_err(|_| dev_err!(dev, "EEPROM auto-read did not complete\n"))?;
 
     wait_for(
-        bar,
-        || bar.read(RDRXCTL),
+        || bar.try_read(RDRXCTL),
         |r| r.dmaidone(),
         Delta::from_millis(100),
     )
@@ -233,8 +224,7 @@ pub(crate) fn enable_rx(bar: &Bar0<'_>) {
     bar.update(SECRXCTRL, |r| r.with_rx_dis(true));
     // If the block does not drain in time, start the engine all the same.
     let _ = wait_for(
-        bar,
-        || bar.read(SECRXSTAT),
+        || bar.try_read(SECRXSTAT),
         |r| r.secrx_rdy(),
         Delta::from_millis(40),
     );
@@ -265,22 +255,24 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 
     // Without a link, transmit queues with packets do not stop. The next reset clears them.
     let transmits = link::state(bar) != Link::Down;
-    let is_enabled = |pair: Pair| {
-        bar.read(RXDCTL::at(pair.at())).enable()
-            || transmits && bar.read(TXDCTL::at(pair.at())).enable()
+    let is_enabled = |pair: Pair| -> Result<bool> {
+        Ok(bar.try_read(RXDCTL::at(pair.at()))?.enable()
+            || transmits && bar.try_read(TXDCTL::at(pair.at()))?.enable())
     };
     let queues_stopped = wait_for(
-        bar,
-        || Pair::first(MAX_PAIRS).any(is_enabled),
+        || Pair::first(MAX_PAIRS).try_fold(false, |any, pair| Ok(any || is_enabled(pair)?)),
         |enabled| !enabled,
         Delta::from_millis(100),
     );
     bar.update(DMATXCTL, |r| r.with_te(false));
     let drained = disable_master(bar);
 
-    if is_gone(bar) || queues_stopped.and(drained).is_ok() {
+    if bar.is_gone() {
+        return Ok(());
+    }
+    if queues_stopped.and(drained).is_ok() {
         return Ok(());
     }
     dev_warn!(dev, "queues did not stop in time, resetting\n");
-    reset(dev, bar).or_else(|error| if is_gone(bar) { Ok(()) } else { Err(error) })
+    reset(dev, bar)
 }

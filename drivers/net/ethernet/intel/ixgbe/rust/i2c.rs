@@ -3,7 +3,6 @@
 //! The I2C bus to the SFP+ module, whose lines software moves (datasheet 8.2.3.1.4).
 
 use kernel::{
-    io::Io,
     prelude::*,
     time::{
         delay::fsleep,

@@ -3,10 +3,7 @@
 //! Interrupts (datasheet 7.3): an MSI-X vector for each queue pair, and one for other causes.
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     num::Bounded,
     prelude::*, //
 };
@@ -137,15 +134,14 @@ pub(crate) fn rearm_queue(bar: &Bar0<'_>, vector: u16) {
 /// Reads and clears the pending causes of the event vector.
 pub(crate) fn take_events(bar: &Bar0<'_>) -> Events {
     // Reading EICS returns the causes, writing EICR clears them. Leave those of queues alone.
-    let causes = bar.read(EICS);
-    if causes.into_raw() == u32::MAX {
+    let Ok(causes) = bar.try_read(EICS) else {
         return Events {
             link: true,
             module: false,
             light: false,
             memory_error: false,
         };
-    }
+    };
     bar.write_reg(EICR::from(causes.into_raw() & !QUEUES));
 
     Events {
@@ -163,8 +159,9 @@ pub(crate) fn rearm_events(bar: &Bar0<'_>) {
 
 /// Raises the causes of all queue vectors that are not masked, in case that one got lost.
 pub(crate) fn raise_queues(bar: &Bar0<'_>) {
-    let unmasked = bar.read(EIMS_EX::at(0)).into_raw();
-    bar.write(EICS_EX::at(0), unmasked.into());
+    if let Ok(unmasked) = bar.try_read(EIMS_EX::at(0)) {
+        bar.write(EICS_EX::at(0), unmasked.into_raw().into());
+    }
 }
 
 /// A test of all interrupts of a port that is running.

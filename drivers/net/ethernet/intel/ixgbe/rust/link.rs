@@ -3,7 +3,6 @@
 //! Link setup and state (datasheet 3.7, MAC and link).
 
 use kernel::{
-    io::Io,
     prelude::*,
     time::{
         delay::sleep_at_least,
@@ -111,14 +110,14 @@ fn restart(bar: &Bar0<'_>, firmware: &Firmware, change: impl FnOnce(AUTOC) -> AU
     }
     let _held = firmware.hold_link(bar)?;
 
-    let wanted = change(bar.read(AUTOC)).with_restart_an(true);
+    let wanted = change(bar.try_read(AUTOC)?).with_restart_an(true);
     let other = wanted
         .try_with_lms(wanted.lms().get() ^ OTHER_HALF)
         .unwrap_or(wanted);
     bar.write_reg(other);
     mmio::flush(bar);
     let left = mmio::poll(
-        || bar.read(ANLP1),
+        || bar.try_read(ANLP1),
         |r| r.an_state().get() != 0,
         Delta::from_millis(4),
         Delta::from_millis(80),
@@ -147,7 +146,7 @@ pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result
     mmio::flush(bar);
     if on {
         mmio::poll(
-            || state(bar),
+            || Ok(state(bar)),
             |state| *state != Link::Down,
             Delta::from_millis(10),
             SETTLES,

@@ -4,10 +4,7 @@
 //! vector. Users fix it for all vectors, or that of each vector adapts to its load.
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::{
         device::ethtool::coalesce::Coalesce,
         dim::{

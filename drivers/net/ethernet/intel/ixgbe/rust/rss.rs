@@ -6,10 +6,7 @@
 use core::num::NonZero;
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::device::{
         self,
         ethtool::rxfh::{

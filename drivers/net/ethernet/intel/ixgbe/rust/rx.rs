@@ -7,10 +7,7 @@ use kernel::{
         self,
         Bound, //
     },
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::{
         device::{
             Feature,
@@ -483,8 +480,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
     // The NIC writes back what it has received.
     bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true));
     mmio::wait_for(
-        bar,
-        || bar.read(RXDCTL::at(at)),
+        || bar.try_read(RXDCTL::at(pair.at())),
         |r| !r.enable(),
         Delta::from_millis(100),
     )?;
@@ -552,10 +548,9 @@ impl RxRegisters {
             RXDCTL::zeroed().with_enable(true).with_vme(self.strips),
         );
         // Not `at` itself: the compiler would lose sight of its bounds if it had an address.
-        mmio::poll(
-            || bar.read(RXDCTL::at(self.pair.at())),
+        mmio::wait_for(
+            || bar.try_read(RXDCTL::at(self.pair.at())),
             |r| r.enable(),
-            Delta::from_micros(100),
             Delta::from_millis(100),
         )
         .inspect_err(|_| {

@@ -3,12 +3,9 @@
 //! Tests of a port for users (`ethtool -t`).
 
 use kernel::{
-    io::{
-        register::{
-            Array,
-            RegisterArray, //
-        },
-        Io, //
+    io::register::{
+        Array,
+        RegisterArray, //
     },
     net::device::{
         ethtool::self_test::{
@@ -103,9 +100,8 @@ fn holds(bar: &Bar0<'_>, offset: usize, mask: u32) -> Result<bool> {
     for pattern in PATTERNS {
         let wanted = pattern & mask;
 
-        bar.try_write(offset, wanted)?;
-        let value: u32 = bar.try_read(offset)?;
-        if value & mask != wanted {
+        bar.write_at(offset, wanted)?;
+        if bar.read_at(offset)? & mask != wanted {
             return Ok(false);
         }
     }
@@ -117,7 +113,7 @@ fn holds(bar: &Bar0<'_>, offset: usize, mask: u32) -> Result<bool> {
 ///
 /// The reset after this brings back their values.
 fn registers(port: &Port<'_>) -> TestResult {
-    if mmio::is_gone(&port.bar) {
+    if port.bar.is_gone() {
         return Err(ENODEV.into());
     }
     // Without a link, transmit queues are not waited for, and may not stop before a reset.
@@ -175,7 +171,7 @@ fn interrupts<'bound>(
     let mut test = irq::Test::begin(&port.bar, pairs, port.event_vector());
 
     let _ = mmio::poll(
-        || test.missing(&port.bar),
+        || Ok(test.missing(&port.bar)),
         |missing| *missing == 0,
         Delta::from_millis(1),
         TIMEOUT,

@@ -3,7 +3,6 @@
 //! Resources that drivers and firmware share, and the semaphores around them (datasheet 10.5.4).
 
 use kernel::{
-    io::Io,
     prelude::*,
     time::{
         delay::sleep_at_least,
@@ -59,7 +58,7 @@ struct Register<'a, 'bound>(&'a Bar0<'bound>);
 impl<'a, 'bound> Register<'a, 'bound> {
     /// Takes the semaphore among drivers, then the one between software and firmware.
     fn take(bar: &'a Bar0<'bound>) -> Result<Self> {
-        let poll = |take: &dyn Fn() -> bool| {
+        let poll = |take: &dyn Fn() -> Result<bool>| {
             mmio::poll(
                 take,
                 |taken| *taken,
@@ -68,12 +67,12 @@ impl<'a, 'bound> Register<'a, 'bound> {
             )
         };
         // Reading it as 0 takes it.
-        let among_drivers = || !bar.read(SWSM).smbi();
+        let among_drivers = || Ok(!bar.try_read(SWSM)?.smbi());
 
         if poll(&among_drivers).is_err() {
             // A driver holds it for microseconds; this one has died.
             bar.write_reg(SWSM::zeroed());
-            if !among_drivers() {
+            if !among_drivers()? {
                 return Err(EBUSY);
             }
         }
@@ -82,7 +81,7 @@ impl<'a, 'bound> Register<'a, 'bound> {
 
         poll(&|| {
             bar.update(SWSM, |r| r.with_swesmbi(true));
-            bar.read(SWSM).swesmbi()
+            Ok(bar.try_read(SWSM)?.swesmbi())
         })
         .map_err(|_| EBUSY)?;
         Ok(this)
@@ -141,9 +140,6 @@ pub(crate) fn take<'a, 'bound>(
     resource: Resource,
 ) -> Result<Owned<'a, 'bound>> {
     for _ in 0..ATTEMPTS {
-        if mmio::is_gone(bar) {
-            return Err(ENODEV);
-        }
         let owners = Register::take(bar)?.try_resource(resource);
         if is_free(owners, resource) {
             return Ok(Owned { bar, resource });

@@ -7,7 +7,6 @@ use kernel::{
         self,
         Write, //
     },
-    io::Io,
     prelude::*,
     time::{
         delay::sleep_at_least,

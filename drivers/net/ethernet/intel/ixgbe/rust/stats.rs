@@ -7,10 +7,7 @@
 //! consistent value of each counter, but no snapshot of all of them.
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::{
         device::{
             ethtool::statistics::Statistics,
@@ -36,10 +33,7 @@ use kernel::{
 };
 
 use crate::{
-    mmio::{
-        self,
-        Bar0, //
-    },
+    mmio::Bar0,
     regs::{
         counter::*,
         director::*,
@@ -193,10 +187,9 @@ counters! {
     }
 }
 
-/// Adds the value that a counter of the NIC had when it was read.
-fn add_read(bar: &Bar0<'_>, sum: &Counter, value: u32) {
-    // Counters stick at all ones, which a NIC that is gone shows as well.
-    if value != u32::MAX || !mmio::is_gone(bar) {
+/// Adds the value that a counter of the NIC had when it was read. Of one that is gone, all ones.
+fn add_read(sum: &Counter, value: u32) {
+    if value != u32::MAX {
         sum.add(value.into());
     }
 }
@@ -211,28 +204,26 @@ impl HwCounters {
 
     /// Reads and clears the NIC's counters, and adds them up.
     fn update(&self, bar: &Bar0<'_>) {
-        let add = |sum: &Counter, value: u32| add_read(bar, sum, value);
-
-        add(&self.hw_rx_missed, bar.read(RXMPC::at(0)).into_raw());
+        add_read(&self.hw_rx_missed, bar.read_atomic(RXMPC::at(0)).into_raw());
         for index in 0..usize::from(MAX_PAIRS) {
             // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
             if let Some(dropped) = QPRDC::try_at(index) {
-                add(&self.hw_rx_missed, bar.read(dropped).into_raw());
+                add_read(&self.hw_rx_missed, bar.read_atomic(dropped).into_raw());
             }
         }
-        add(&self.hw_rx_crc_errors, bar.read(CRCERRS).into_raw());
-        add(&self.hw_rx_length_errors, bar.read(RLEC).into_raw());
-        add(&self.hw_rx_undersize, bar.read(RUC).into_raw());
-        add(&self.hw_rx_fragments, bar.read(RFC).into_raw());
-        add(&self.hw_rx_oversize, bar.read(ROC).into_raw());
-        add(&self.hw_rx_jabbers, bar.read(RJC).into_raw());
-        add(&self.hw_rx_multicast, bar.read(MPRC).into_raw());
-        add(&self.hw_rx_good, bar.read(GPRC).into_raw());
-        add(&self.hw_tx_good, bar.read(GPTC).into_raw());
-        add(&self.hw_local_faults, bar.read(MLFC).into_raw());
-        add(&self.hw_remote_faults, bar.read(MRFC).into_raw());
-        add(&self.hw_fdir_match, bar.read(FDIRMATCH).into_raw());
-        add(&self.hw_fdir_miss, bar.read(FDIRMISS).into_raw());
+        add_read(&self.hw_rx_crc_errors, bar.read_atomic(CRCERRS).into_raw());
+        add_read(&self.hw_rx_length_errors, bar.read_atomic(RLEC).into_raw());
+        add_read(&self.hw_rx_undersize, bar.read_atomic(RUC).into_raw());
+        add_read(&self.hw_rx_fragments, bar.read_atomic(RFC).into_raw());
+        add_read(&self.hw_rx_oversize, bar.read_atomic(ROC).into_raw());
+        add_read(&self.hw_rx_jabbers, bar.read_atomic(RJC).into_raw());
+        add_read(&self.hw_rx_multicast, bar.read_atomic(MPRC).into_raw());
+        add_read(&self.hw_rx_good, bar.read_atomic(GPRC).into_raw());
+        add_read(&self.hw_tx_good, bar.read_atomic(GPTC).into_raw());
+        add_read(&self.hw_local_faults, bar.read_atomic(MLFC).into_raw());
+        add_read(&self.hw_remote_faults, bar.read_atomic(MRFC).into_raw());
+        add_read(&self.hw_fdir_match, bar.read_atomic(FDIRMATCH).into_raw());
+        add_read(&self.hw_fdir_miss, bar.read_atomic(FDIRMISS).into_raw());
     }
 }
 

@@ -11,10 +11,7 @@ use kernel::{
         self,
         Bound, //
     },
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::{
         device::deferring::Deferring,
         device::DmaStopped,
@@ -56,10 +53,7 @@ use crate::{
         TxTemplate,
         TX_MAX_SEGMENT, //
     },
-    mmio::{
-        self,
-        Bar0, //
-    },
+    mmio::Bar0,
     offload::Offload,
     port::Port,
     regs::{
@@ -438,12 +432,11 @@ impl TxCompletion<'_> {
 
 /// Logs the state of a transmit queue that makes no progress.
 pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u16) {
-    if mmio::is_gone(bar) {
+    let links = bar.read_atomic(LINKS);
+    if links.into_raw() == u32::MAX {
         dev_err!(dev, "transmit queue {} hangs: device removed\n", queue);
         return;
     }
-
-    let links = bar.read(LINKS);
     let Some(at) = Pair::new(queue).map(Pair::at) else {
         return;
     };
@@ -451,9 +444,9 @@ pub(crate) fn report_hang(dev: &device::Device<Bound>, bar: &Bar0<'_>, queue: u1
         dev,
         "transmit queue {} hangs: head {}, tail {}, control 0x{:08x}, link 0x{:08x}; restarting\n",
         queue,
-        bar.read(TDH::at(at)).into_raw(),
-        bar.read(TDT::at(at)).into_raw(),
-        bar.read(TXDCTL::at(at)).into_raw(),
+        bar.read_atomic(TDH::at(at)).into_raw(),
+        bar.read_atomic(TDT::at(at)).into_raw(),
+        bar.read_atomic(TXDCTL::at(at)).into_raw(),
         links.into_raw()
     );
 }

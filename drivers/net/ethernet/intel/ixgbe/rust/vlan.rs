@@ -3,10 +3,7 @@
 //! The filter for VLANs (datasheet 7.1.1.2).
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     prelude::*, //
 };
 

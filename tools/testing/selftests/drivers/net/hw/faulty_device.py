@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-A device that writes back wrong descriptors, stops reporting, cannot be
-stopped, or is removed: the driver has to survive that and recover.
+A device that writes back wrong descriptors, stops reporting, loses a read,
+cannot be stopped, or is removed: the driver has to survive that and
+recover.
 """
 
 import re
+import struct
+import subprocess
 
 from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ethtool, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_in, ksft_lt, ksft_ne, ksft_run
@@ -36,6 +39,16 @@ CHANGES = ("length_of_1", "no_end_of_packet_once", "no_end_of_packet_40_times",
            "never_an_end_of_packet")
 ERRORS = ("length_of_0", "length_of_1", "length_beyond_the_buffer",
           "greatest_length", "write_back_of_ones", "all_error_bits")
+# Offsets of registers, and the words of two of them in the dump of the driver.
+STATUS, HLREG0, FCTRL = 0x0008, 0x4240, 0x5080
+WORDS = {HLREG0: 10, FCTRL: 15}
+# Counters by their names in ethtool -S.
+COUNTERS = {"crc_errors": ("hw_rx_crc_errors", 0x4000), "missed": ("hw_rx_missed", 0x3FA0),
+            "octets": ("hw_rx_bytes", 0x4088), "good": ("hw_rx_good", 0x4074)}
+# What a case lets a counter grow by, at most.
+A_LOT = 1 << 24
+# And at least.
+LEAST = {"hw_rx_bytes": 64 * 64, "hw_rx_good": 64}
 
 
 def set_up(cfg):
@@ -89,14 +102,96 @@ def memory_error(cfg):
     ksft_eq(kernel_log()[len(log):].count(said), 1)
 
 
-def full_counters(cfg):
-    """ A counter of the device that is full counts with the value it shows. """
+def full_counters_count_nothing(cfg):
+    """
+    A counter of the device that is full, which none is that is read in time, cannot be told from
+    one whose read was lost.
+    """
     ifname = cfg.ports[0].ifname
-    before = driver_stats(ifname)["hw_rx_good"]
+    before = driver_stats(ifname)
     cfg.model.fault(0, "counters")
+    cfg.model.wait_check_ups(0, 2)
+    for name, value in driver_stats(ifname).items():
+        ksft_lt(value - before[name], A_LOT, name)
+
+
+def lost_counter(cfg, name):
+    """ A counter whose read gets lost does not jump, and counts with the next read. """
+    ifname = cfg.ports[0].ifname
+    name, register = COUNTERS[name]
+    before = driver_stats(ifname)[name]
+    cfg.model.fault(0, "ones", 1, register)
+    cfg.check_forwarded(64)
+    cfg.model.wait_check_ups(0, 2)
     # While the driver's check-up reads the counters, others get the sums of before.
-    wait_until(lambda: driver_stats(ifname)["hw_rx_good"] - before >= 0xFFFFFFFF,
-               60, "what a full counter shows is counted")
+    wait_until(lambda: driver_stats(ifname)[name] - before >= LEAST.get(name, 0), 60,
+               "the frames are counted")
+    ksft_lt(driver_stats(ifname)[name] - before, A_LOT)
+
+
+def _word(port, register):
+    """ Return a register of the driver's dump. """
+    raw = subprocess.check_output(["ethtool", "-d", port.ifname, "raw", "on"])
+    return struct.unpack_from("=I", raw, 4 * WORDS[register])[0]
+
+
+def lost_filter(cfg):
+    """ The register of the filters is changed, although it read as ones, and no bit stays. """
+    port = cfg.ports[0]
+    before = _word(port, FCTRL)
+    for state in ("on", "off"):
+        cfg.model.fault(0, "ones", 1, FCTRL)
+        ip(f"link set {port.ifname} promisc {state}")
+        cfg.model.mend(0)
+        # UPE and MPE.
+        promiscuous = 0x300 if state == "on" else 0
+        ksft_eq(_word(port, FCTRL), before | promiscuous, state)
+
+
+@ksft_disruptive
+def lost_mac_settings(cfg):
+    """ The register of the MAC is set up, although it read as ones. """
+    port = cfg.ports[0]
+    before = _word(port, HLREG0)
+    ip(f"link set {port.ifname} down")
+    cfg.model.fault(0, "ones", 1, HLREG0)
+    ip(f"link set {port.ifname} up")
+    cfg.card.wait_up()
+    cfg.model.mend(0)
+    ksft_eq(_word(port, HLREG0), before)
+
+
+@ksft_disruptive
+def lost_status_going_down(cfg):
+    """ A device that does not answer for a moment is not taken for one that is gone. """
+    port = cfg.ports[0]
+    log = len(kernel_log().splitlines())
+    cfg.start_traffic()
+    # The driver reads STATUS up to five times.
+    for lost in (1, 2, 3, 4):
+        cfg.traffic.flows()
+        cfg.model.fault(0, "ones", lost, STATUS)
+        ip(f"link set {port.ifname} down")
+        cfg.model.mend(0)
+        ip(f"link set {port.ifname} up")
+        cfg.card.wait_up()
+    cfg.check_traffic()
+    ksft_eq([line for line in kernel_log().splitlines()[log:] if "DMA did not stop" in line], [])
+
+
+@ksft_disruptive
+def lost_status_at_probe(cfg):
+    """ The driver binds to a device whose first answer gets lost. """
+    port = cfg.ports[0]
+    port.unbind()
+    cfg.model.fault(0, "ones", 1, STATUS)
+    try:
+        port.bind(cfg.driver)
+    finally:
+        cfg.model.mend(0)
+        if port.driver() is None:
+            port.bind(cfg.driver)
+        cfg.card.find()
 
 
 @ksft_disruptive
@@ -197,6 +292,15 @@ def lies():
             yield ksft_variants([KsftNamedVariant(name, name)])(case)
 
 
+def lost_reads():
+    """ Yield the cases of reads that get lost. """
+    yield full_counters_count_nothing
+    yield ksft_variants([KsftNamedVariant(name, name) for name in COUNTERS])(lost_counter)
+    yield from (lost_filter, lost_mac_settings, lost_status_going_down,
+                forwards_after("lost_reads"), lost_status_at_probe,
+                forwards_after("lost_status_at_probe"))
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -204,7 +308,7 @@ def main():
                      why="the driver believes what the card says") as cfg:
         cfg.lied, cfg.errors, cfg.log = {}, {}, ""
         ksft_run(judged([set_up, *lies(),
-                         memory_error, forwards_after("memory_error"), full_counters,
+                         memory_error, forwards_after("memory_error"), *lost_reads(),
                          host_is_busy, forwards_after("busy_host"),
                          transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),

@@ -3,7 +3,6 @@
 //! Firmware version, registers, EEPROM, module EEPROM and the identification LED.
 
 use kernel::{
-    io::Io,
     net::device::{
         ethtool::{
             drvinfo::{
@@ -95,7 +94,8 @@ impl PhysIdOps for PortDriver {
         };
         if lights == NO_LIGHTS {
             // The EEPROM has chosen their modes.
-            port.lights.store(port.bar.read(LEDCTL).into_raw(), Relaxed);
+            port.lights
+                .store(port.bar.try_read(LEDCTL)?.into_raw(), Relaxed);
         }
 
         // LED 2, the one of the link, as `ixgbe` does by default.

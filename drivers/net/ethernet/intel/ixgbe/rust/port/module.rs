@@ -4,7 +4,6 @@
 //! time.
 
 use kernel::{
-    io::Io,
     net::device::{
         ethtool::msglevel::MsgClass,
         Device,

@@ -7,7 +7,6 @@ use kernel::{
         self,
         Bound, //
     },
-    io::Io,
     net::device::{
         deferring::Deferring,
         ethtool::{
@@ -67,10 +66,7 @@ use crate::{
     irq,
     link,
     media::Media,
-    mmio::{
-        self,
-        Bar0, //
-    },
+    mmio::Bar0,
     moderation::Setting,
     regs::{
         medium::*,
@@ -177,9 +173,9 @@ impl<'bound> Port<'bound> {
         media: Option<Media>,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
         let dev = pdev.as_ref();
-        let bar = pdev.iomap_region_sized::<{ mmio::BAR_SIZE }>(0, c"ixgbe_rust")?;
+        let bar = Bar0::new(pdev)?;
 
-        if mmio::is_gone(&bar) {
+        if bar.is_gone() {
             dev_err!(dev, "device does not respond; is it powered?\n");
             return Err(ENODEV);
         }

@@ -3,7 +3,6 @@
 //! Waking the machine by received packets (datasheet 5.3).
 
 use kernel::{
-    io::Io,
     net::device::{
         ethtool::wol::{
             WakePacket,

@@ -16,7 +16,6 @@ use crate::{
     atr,
     flush,
     irq,
-    mmio,
     port::Port, //
 };
 
@@ -25,7 +24,7 @@ impl Port<'_> {
     pub(super) fn watchdog(&self, netdev: &Device) -> WatchdogAction {
         let bar = &self.bar;
 
-        if mmio::is_gone(bar) {
+        if bar.is_gone() {
             return WatchdogAction::Continue;
         }
         // The NIC's counters stick at their maximum, the one of frames after about 290 s.

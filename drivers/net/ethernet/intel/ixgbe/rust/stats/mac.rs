@@ -3,10 +3,7 @@
 //! The counters of the MAC that only users ask for, and the ones that standards define.
 
 use kernel::{
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     net::device::ethtool::{
         mac_stats::MacStats,
         pause::PauseStats,
@@ -97,26 +94,25 @@ counters! {
 impl MacCounters {
     /// Reads and clears the NIC's counters, and adds them up. The caller is the only writer.
     pub(super) fn update(&self, bar: &Bar0<'_>) {
-        let add = |sum: &Counter, value: u32| add_read(bar, sum, value);
         // The upper half has four bits, and is latched by the read of the lower one.
         let add_wide = |sum: &Counter, low: u32, high: u32| {
-            add(sum, low);
+            add_read(sum, low);
             if high != u32::MAX {
                 sum.add(u64::from(high) << 32);
             }
         };
 
-        let low = bar.read(GORCL).into_raw();
-        add_wide(&self.hw_rx_bytes, low, bar.read(GORCH).into_raw());
-        let low = bar.read(GOTCL).into_raw();
-        add_wide(&self.hw_tx_bytes, low, bar.read(GOTCH).into_raw());
-        add(&self.hw_rx_broadcast, bar.read(BPRC).into_raw());
-        add(&self.hw_rx_xon, bar.read(LXONRXCNT).into_raw());
-        add(&self.hw_rx_xoff, bar.read(LXOFFRXCNT).into_raw());
-        add(&self.hw_tx_multicast, bar.read(MPTC).into_raw());
-        add(&self.hw_tx_broadcast, bar.read(BPTC).into_raw());
-        add(&self.hw_tx_xon, bar.read(LXONTXC).into_raw());
-        add(&self.hw_tx_xoff, bar.read(LXOFFTXC).into_raw());
+        let low = bar.read_atomic(GORCL).into_raw();
+        add_wide(&self.hw_rx_bytes, low, bar.read_atomic(GORCH).into_raw());
+        let low = bar.read_atomic(GOTCL).into_raw();
+        add_wide(&self.hw_tx_bytes, low, bar.read_atomic(GOTCH).into_raw());
+        add_read(&self.hw_rx_broadcast, bar.read_atomic(BPRC).into_raw());
+        add_read(&self.hw_rx_xon, bar.read_atomic(LXONRXCNT).into_raw());
+        add_read(&self.hw_rx_xoff, bar.read_atomic(LXOFFRXCNT).into_raw());
+        add_read(&self.hw_tx_multicast, bar.read_atomic(MPTC).into_raw());
+        add_read(&self.hw_tx_broadcast, bar.read_atomic(BPTC).into_raw());
+        add_read(&self.hw_tx_xon, bar.read_atomic(LXONTXC).into_raw());
+        add_read(&self.hw_tx_xoff, bar.read_atomic(LXOFFTXC).into_raw());
         for (index, (rx, tx)) in self
             .rx_lengths()
             .into_iter()
@@ -125,8 +121,8 @@ impl MacCounters {
         {
             // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
             if let (Some(received), Some(sent)) = (PRC::try_at(index), PTC::try_at(index)) {
-                add(rx, bar.read(received).into_raw());
-                add(tx, bar.read(sent).into_raw());
+                add_read(rx, bar.read_atomic(received).into_raw());
+                add_read(tx, bar.read_atomic(sent).into_raw());
             }
         }
     }

@@ -7,10 +7,7 @@ use kernel::{
         self,
         Bound, //
     },
-    io::{
-        register::Array,
-        Io, //
-    },
+    io::register::Array,
     num::Bounded,
     prelude::*,
     time::Delta, //
@@ -58,13 +55,11 @@ impl TxRegisters {
                 .with_const_wthresh::<1>()
                 .with_enable(true),
         );
-        mmio::poll(
-            || bar.read(TXDCTL::at(at)),
+        mmio::wait_for(
+            || bar.try_read(TXDCTL::at(self.pair.at())),
             |r| r.enable(),
-            Delta::from_micros(100),
             Delta::from_millis(100),
         )
-        .inspect_err(|_| dev_err!(dev, "transmit queue {} was not enabled in time\n", at))?;
-        Ok(())
+        .inspect_err(|_| dev_err!(dev, "transmit queue {} was not enabled in time\n", at))
     }
 }
