@@ -211,6 +211,9 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     wait(bar, || !bar.read(CTRL).rst())?;
     bar.write_reg(IMC::from(u32::MAX));
     bar.read(ICR);
+    if is_gone(bar) {
+        return Err(ENODEV);
+    }
     Ok(())
 }
 

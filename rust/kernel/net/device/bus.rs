@@ -26,6 +26,11 @@ pub unsafe trait Parent: Sync + 'static {
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
 
+    /// Whether the device is there, by its bus.
+    fn is_present(&self) -> bool {
+        true
+    }
+
     /// Enables DMA, if that is up to the parent.
     fn allow_dma(&self) {}
 
@@ -61,6 +66,11 @@ pub unsafe trait BusDevice: Parent {
 unsafe impl Parent for pci::Device<Bound> {
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         Some(self.as_ref())
+    }
+
+    fn is_present(&self) -> bool {
+        // SAFETY: The device is valid.
+        unsafe { bindings::pci_device_is_present(as_raw(self)) }
     }
 
     fn allow_dma(&self) {

@@ -59,17 +59,23 @@ pub(super) struct Function {
     is_master: Atomic<u32>,
     /// It cannot be reset.
     is_deaf: Atomic<u32>,
+    is_gone: Atomic<u32>,
 }
 
 static FUNCTION: Function = Function {
     is_master: Atomic::new(0),
     is_deaf: Atomic::new(0),
+    is_gone: Atomic::new(0),
 };
 
 // SAFETY: There is one, which is static.
 unsafe impl Parent for Function {
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         None
+    }
+
+    fn is_present(&self) -> bool {
+        self.is_gone.load(Relaxed) == 0
     }
 
     fn allow_dma(&self) {
@@ -344,6 +350,24 @@ mod cases {
         open(&first)?;
         assert!(is_up(&second) && is_master());
         hanging.hangs.store(0, Relaxed);
+        Ok(())
+    }
+
+    #[test]
+    fn one_that_is_gone_has_stopped() -> Result {
+        let plan = plan(info())?;
+        let nic = register(&plan)?;
+
+        plan.hangs.store(1, Relaxed);
+        FUNCTION.is_gone.store(1, Relaxed);
+        let opened = open(&nic);
+        close(&nic);
+        FUNCTION.is_gone.store(0, Relaxed);
+        // It may be back.
+        assert_eq!((opened, is_master(), open(&nic)), (Ok(()), true, Ok(())));
+        close(&nic);
+        assert!(!is_master());
+        assert_eq!(open(&nic), Err(EIO));
         Ok(())
     }
 

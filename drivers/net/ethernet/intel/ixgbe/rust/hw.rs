@@ -268,7 +268,7 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     let drained = disable_master(bar);
 
     if bar.is_gone() {
-        return Ok(());
+        return Err(ENODEV);
     }
     if queues_stopped.and(drained).is_ok() {
         return Ok(());

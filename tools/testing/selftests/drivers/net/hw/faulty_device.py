@@ -3,7 +3,7 @@
 
 """
 A device that writes back wrong descriptors, stops reporting, loses a read,
-cannot be stopped, or is removed: the driver has to survive that and
+cannot be stopped or reached, or is removed: the driver has to survive that and
 recover.
 """
 
@@ -246,8 +246,31 @@ def does_not_stop(cfg):
 
 
 @ksft_disruptive
+def out_of_reach(cfg):
+    """
+    A card whose registers read as ones, but which is there by the bus, is kept
+    from accessing memory. It has not stopped.
+    """
+    port = cfg.ports[0]
+    log = kernel_log()
+    cfg.start_traffic()
+    cfg.traffic.flows()
+    cfg.model.fault(0, "unmapped")
+    ip(f"link set {port.ifname} down")
+    ksft_true(not port.is_bus_master())
+    ksft_in("DMA did not stop", kernel_log()[len(log):])
+    port.unbind()
+
+
+@ksft_disruptive
 def bound_anew(cfg):
     """ The driver binds to the device again, which can be reset now. """
+    back_in_place(cfg)
+
+
+@ksft_disruptive
+def reached_again(cfg):
+    """ Nor is it lost to the driver. """
     back_in_place(cfg)
 
 
@@ -313,6 +336,7 @@ def main():
                          transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),
                          does_not_stop, bound_anew, forwards_after("does_not_stop"),
+                         out_of_reach, reached_again, forwards_after("out_of_reach"),
                          pulled_out, back_in_place, forwards_after("pulled_out")]),
                  args=(cfg, ))
     ksft_exit()
