@@ -54,6 +54,7 @@ mod attached;
 mod owned;
 mod scheduler;
 
+pub use self::attached::RxStopped;
 pub(crate) use self::attached::{
     Attached,
     Orphans, //

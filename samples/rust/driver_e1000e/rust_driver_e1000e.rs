@@ -235,7 +235,7 @@ impl Driver for Nic {
         let mut place = None;
 
         let make_rings = |napi: &Napi| {
-            let rx = RxRing::new(dev, napi, sizes.rx)?;
+            let mut rx = RxRing::new(dev, napi, sizes.rx)?;
             let (ring, tx) = ring::transmit(dev, napi, sizes.tx)?;
             if is_up && rx.ring.missing() > 0 {
                 return Err(ENOMEM);

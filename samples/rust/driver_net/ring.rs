@@ -139,7 +139,7 @@ impl RxRing {
     }
 
     /// The address of the ring for the NIC.
-    pub(crate) fn dma_address(&self, napi: &Napi) -> Result<u64> {
+    pub(crate) fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
         self.ring.dma_address(napi)
     }
 

@@ -164,7 +164,7 @@ impl Driver for Nic {
 
         let queue_irq = data.vectors.index(hw::QUEUE_VECTOR.into())?;
         cx.add_queue_vector(queue_irq, c"TxRx", |napi| {
-            let rx = RxRing::new(dev, napi)?;
+            let mut rx = RxRing::new(dev, napi)?;
             let (ring, tx) = ring::transmit(dev, napi)?;
 
             hw::place_rings(&data.bar, rx.dma_address(napi)?, ring.dma_address());

@@ -36,7 +36,8 @@ use super::{
 
 use crate::net::napi::{
     Id,
-    Napi, //
+    Napi,
+    RxStopped, //
 };
 
 use core::{
@@ -76,11 +77,14 @@ pub trait QueueMgmtOps: Driver {
     ) -> Result;
 
     /// Starts a queue, which is stopped, with this memory: new one, or that with which it was
-    /// stopped before. `napi` is the instance of its vector, and takes no other ([`EINVAL`]).
+    /// stopped before, which has to be rewound, see [`RxRing::rewind`]. The instance of its vector
+    /// takes no other ([`EINVAL`]).
+    ///
+    /// [`RxRing::rewind`]: crate::net::page_pool::RxRing::rewind
     fn start_rx<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
-        napi: &Napi,
+        stopped: &RxStopped<'_>,
         queue: u16,
         rx: &mut Self::Rx<'bound>,
         lock: &mut OpsLocked<'bound>,
@@ -437,7 +441,12 @@ impl<'a, T: QueueMgmtOps> QueueRestart<'a, T> {
         let (inner, napi, queue) = (self.inner, self.vector.napi(), self.queue);
         let (rx, lock) = self.rx_and_lock();
 
-        napi.without_new(|| T::start_rx(inner.data(), inner.dev(), napi, queue, rx, lock))
+        // SAFETY: It was stopped, and the NIC does not know of new memory.
+        unsafe {
+            napi.without_new(|stopped| {
+                T::start_rx(inner.data(), inner.dev(), stopped, queue, rx, lock)
+            })
+        }
     }
 
     /// Starts the queue with the memory with which it was stopped.

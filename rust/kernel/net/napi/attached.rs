@@ -21,7 +21,10 @@ use crate::{
     }, //
 };
 
-use core::mem;
+use core::{
+    marker::PhantomData,
+    mem, //
+};
 
 /// An object that a [`Napi`] owns on behalf of a driver.
 ///
@@ -102,6 +105,22 @@ impl NewId {
     }
 }
 
+/// The proof that the receive queue of an instance is stopped, and starts next: the NIC does not
+/// access its memory.
+pub struct RxStopped<'a> {
+    napi: &'a Napi,
+    // It proves nothing elsewhere.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl<'a> RxStopped<'a> {
+    /// The instance.
+    #[inline]
+    pub fn napi(&self) -> &'a Napi {
+        self.napi
+    }
+}
+
 impl Napi {
     /// Takes over `object`, until the vector goes away, or until its receive queue gets other
     /// memory. If this fails, it is dropped at once: with [`EINVAL`] if it would stay although it
@@ -162,9 +181,16 @@ impl Napi {
     /// Runs `f`, with which the receive queue starts, and which makes no objects.
     ///
     /// Context: as for [`Self::alloc_rx`].
-    pub(in crate::net) fn without_new<R>(&self, f: impl FnOnce() -> R) -> R {
+    ///
+    /// # Safety
+    ///
+    /// The NIC must not access the memory of the queue, unless `f` has started it.
+    pub(in crate::net) unsafe fn without_new<R>(&self, f: impl FnOnce(&RxStopped<'_>) -> R) -> R {
         self.new_id.refuse();
-        let result = f();
+        let result = f(&RxStopped {
+            napi: self,
+            _not_send: PhantomData,
+        });
         self.new_id.set(None);
         result
     }

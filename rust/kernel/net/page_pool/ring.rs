@@ -35,7 +35,8 @@ use crate::{
         napi::{
             Attached,
             Napi,
-            Poll, //
+            Poll,
+            RxStopped, //
         },
         queue::{
             bus_address,
@@ -222,6 +223,8 @@ pub struct RxRing<F: RxFormat> {
     /// next, the NIC would take a full ring for an empty one.
     next_free: usize,
     address: u64,
+    /// A NIC may have got the address since the descriptors were written.
+    is_told: bool,
     pool: PagePool,
     // Invariant: a type that `F` is a subtype of can be another format.
     _format: PhantomData<fn(F) -> F>,
@@ -278,6 +281,7 @@ impl<F: RxFormat> RxRing<F> {
             next_done: 0,
             next_free: 0,
             address,
+            is_told: false,
             pool: PagePool::new(dev, napi, buffers, F::LAYOUT)?,
             _format: PhantomData,
         };
@@ -327,33 +331,37 @@ impl<F: RxFormat> RxRing<F> {
         position
     }
 
-    /// The address of the first descriptor for the NIC.
+    /// The address of the first descriptor for the NIC, which is about to start.
     ///
     /// The ring stays there until the queue vector of `napi` goes away. A handle that a driver has
     /// kept longer has no address: no NIC gets that of memory that was freed.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if `napi` is not the instance that this ring was made for.
-    pub fn dma_address(&self, napi: &Napi) -> Result<u64> {
+    /// [`EINVAL`] if `napi` is not the instance that this ring was made for; [`EBUSY`] if a NIC may
+    /// have used it, and it was not [rewound](Self::rewind): what that NIC has written back would
+    /// be addresses to the next one.
+    pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
         if !napi.has(self.pool.napi) {
             return Err(EINVAL);
         }
+        if self.is_told {
+            return Err(EBUSY);
+        }
+        self.is_told = true;
         Ok(self.address)
     }
 
     /// Lets the NIC begin with the first descriptor again: all buffers that it has are given to it
     /// anew, from there on. What it has received and [`Polling::next`] has not returned is lost.
     ///
-    /// The NIC must have stopped to use the ring. It is told of [`Self::tail`] when it starts.
-    ///
-    /// Context: process context, while the vector of `napi` is not being polled.
+    /// The NIC is told of [`Self::tail`] when it starts.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if `napi` is not the instance that this ring was made for.
-    pub fn rewind(&mut self, napi: &Napi) -> Result {
-        if !napi.has(self.pool.napi) {
+    /// [`EINVAL`] if the queue that has stopped is not the one that this ring was made for.
+    pub fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+        if !stopped.napi().has(self.pool.napi) {
             return Err(EINVAL);
         }
         let (len, first) = (self.descriptors(), self.slots.desc.index(self.next_done));
@@ -390,6 +398,7 @@ impl<F: RxFormat> RxRing<F> {
         // INVARIANT: The buffers were moved to the descriptors from the first one on.
         self.next_done = 0;
         self.next_free = RingSlots::position(in_use);
+        self.is_told = false;
         Ok(())
     }
 

@@ -33,7 +33,8 @@ mod imp {
         net::{
             napi::{
                 Napi,
-                Poll, //
+                Poll,
+                RxStopped, //
             },
             page_pool::{
                 ChainFormat,
@@ -131,13 +132,24 @@ mod imp {
         }
 
         /// Lets the NIC begin anew.
-        pub(in super::super) fn rewind(&mut self, napi: &Napi) -> Result {
+        pub(in super::super) fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
             match self {
-                Self::Half(ring) => ring.rewind(napi),
-                Self::Page(ring) => ring.rewind(napi),
-                Self::Chained(ring) => ring.rewind(napi),
+                Self::Half(ring) => ring.rewind(stopped),
+                Self::Page(ring) => ring.rewind(stopped),
+                Self::Chained(ring) => ring.rewind(stopped),
                 Self::None => Ok(()),
             }
+        }
+
+        /// Gets the address for the NIC.
+        pub(in super::super) fn tell(&mut self, napi: &Napi) -> Result {
+            match self {
+                Self::Half(ring) => ring.dma_address(napi)?,
+                Self::Page(ring) => ring.dma_address(napi)?,
+                Self::Chained(ring) => ring.dma_address(napi)?,
+                Self::None => 0,
+            };
+            Ok(())
         }
 
         /// Receives packets in all buffers, twice, so that they are recycled.
@@ -439,7 +451,8 @@ mod imp {
         },
         net::napi::{
             Napi,
-            Poll, //
+            Poll,
+            RxStopped, //
         },
         prelude::*, //
     };
@@ -455,7 +468,11 @@ mod imp {
             Ok(Self)
         }
 
-        pub(in super::super) fn rewind(&mut self, _napi: &Napi) -> Result {
+        pub(in super::super) fn rewind(&mut self, _stopped: &RxStopped<'_>) -> Result {
+            Ok(())
+        }
+
+        pub(in super::super) fn tell(&mut self, _napi: &Napi) -> Result {
             Ok(())
         }
 

@@ -64,7 +64,8 @@ use crate::{
             Attached,
             Napi,
             Poll,
-            Polled, //
+            Polled,
+            RxStopped, //
         },
         queue::{
             RingSize,
@@ -184,6 +185,8 @@ pub(super) struct Plan {
     pub(super) attach_errno: Atomic<i32>,
     /// Fail to stop it the second time.
     pub(super) fail_second_stop: Atomic<u32>,
+    /// Start it with the descriptors as they are.
+    pub(super) forgets_rewind: Atomic<u32>,
     /// The MTU and the features when other rings were made beside those in use: of the device, and
     /// of what it is to be.
     pub(super) beside: [Atomic<u64>; 4],
@@ -224,6 +227,7 @@ impl Plan {
             fail_rx: [const { Atomic::new(0) }; 3],
             attach_errno: Atomic::new(0),
             fail_second_stop: Atomic::new(0),
+            forgets_rewind: Atomic::new(0),
             beside: [const { Atomic::new(0) }; 4],
             told: Atomic::new(0),
             started_rx_with: Atomic::new(0),
@@ -390,10 +394,11 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
                 },
                 GFP_KERNEL,
             )?;
-            let poller = Poller {
+            let mut poller = Poller {
                 wire: wire.clone(),
                 ring: super::buffers::Rings::new(plan.ring, data.parent, napi)?,
             };
+            poller.ring.tell(napi)?;
             Ok((poller, Tx { wire }))
         };
 
@@ -553,17 +558,20 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
     fn start_rx<'bound>(
         data: Pin<&Data<'bound>>,
         dev: &Device,
-        napi: &Napi,
+        stopped: &RxStopped<'_>,
         _queue: u16,
         rx: &mut super::buffers::Rings,
         _lock: &mut OpsLocked<'bound>,
     ) -> Result {
         data.plan.step(Step::StartRx);
-        let attached = napi.attach(Arc::new(OfVector, GFP_KERNEL)?);
+        let attached = stopped.napi().attach(Arc::new(OfVector, GFP_KERNEL)?);
         let errno = attached.map_or_else(Error::to_errno, |()| 0);
         data.plan.attach_errno.store(errno, Relaxed);
         data.plan.started_rx_with.store(dev.features().0, Relaxed);
-        rx.rewind(napi)?;
+        if data.plan.forgets_rewind.load(Relaxed) == 0 {
+            rx.rewind(stopped)?;
+        }
+        rx.tell(stopped.napi())?;
         data.plan.may_fail(2, EIO)
     }
 }

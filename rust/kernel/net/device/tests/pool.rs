@@ -78,19 +78,21 @@ mod imp {
 
         /// Makes a ring for `napi`.
         pub(in super::super) fn make(&self, dev: &Device<Bound>, napi: &Napi) -> Result {
-            let ring = Ring::new(dev, napi, RingSize::of::<16>(), 16)?;
+            let mut ring = Ring::new(dev, napi, RingSize::of::<16>(), 16)?;
 
             assert_eq!((ring.in_use(), ring.missing(), ring.tail()), (15, 0, 15));
             assert!(ring.dma_address(napi)? != 0);
+            // The next NIC would find what the first one has written.
+            assert_eq!(ring.dma_address(napi), Err(EBUSY));
             *self.ring.lock() = Some(ring);
             Ok(())
         }
 
-        /// Whether the ring can be told to a NIC as one of `napi`; [`None`] if there is none.
+        /// Whether the ring is one of `napi`, whose NIC was told of it; [`None`] if there is none.
         pub(in super::super) fn has_address(&self, napi: &Napi) -> Option<bool> {
-            let ring = self.ring.lock();
+            let mut ring = self.ring.lock();
 
-            Some((*ring).as_ref()?.dma_address(napi).is_ok())
+            Some((*ring).as_mut()?.dma_address(napi) != Err(EINVAL))
         }
 
         /// Whether pages of the pool are mapped for the device; [`None`] if no packet is kept.

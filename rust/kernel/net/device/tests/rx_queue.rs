@@ -190,6 +190,22 @@ mod cases {
     }
 
     #[test]
+    fn a_ring_that_was_in_use_is_not_started_as_it_is() -> Result {
+        for kind in [BufferKind::Page, BufferKind::Chained] {
+            let device = device(Some(kind))?;
+
+            device.plan.forgets_rewind.store(1, Relaxed);
+            let (error, first) = fail(&device, [0, 0, 1]);
+            assert_eq!(error, Some(EIO));
+            device.wait_for_restart();
+            let steps = first.and(device.plan.steps());
+            assert_eq!(steps, Steps::from(OLD_AGAIN).and(WHOLE));
+            assert!(receives(&device));
+        }
+        Ok(())
+    }
+
+    #[test]
     fn memory_that_the_nic_may_know_of_is_not_replaced() -> Result {
         let device = device(Some(BufferKind::Page))?;
 

@@ -29,7 +29,8 @@ use crate::{
         napi::{
             Attached,
             Napi,
-            Poll, //
+            Poll,
+            RxStopped, //
         },
         queue::{
             RingSize,
@@ -165,21 +166,28 @@ impl<F: ChainFormat> ChainRing<F> {
         })
     }
 
-    /// See [`RxRing::rewind`]. Frames that have not ended are dropped.
+    /// See [`RxRing::dma_address`].
     ///
-    /// Context: process context, while the vector of `napi` is not being polled.
+    /// # Errors
+    ///
+    /// As there.
+    pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
+    }
+
+    /// See [`RxRing::rewind`]. Frames that have not ended are dropped.
     ///
     /// # Errors
     ///
     /// As there; [`EBUSY`] if interrupts are disabled: buffers return to their pool.
-    pub fn rewind(&mut self, napi: &Napi) -> Result {
+    pub fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
         // SAFETY: There are no requirements.
         if unsafe { bindings::irqs_disabled() } {
             return Err(EBUSY);
         }
-        self.ring.rewind(napi)?;
+        self.ring.rewind(stopped)?;
 
-        // SAFETY: `napi` is the instance of this ring, or that would have failed, so by the type
+        // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so by the type
         // invariants there are that many elements, and no other access to them: the handle is
         // borrowed exclusively.
         let chains = unsafe { slice::from_raw_parts_mut(self.chains.as_ptr(), CHAINS) };

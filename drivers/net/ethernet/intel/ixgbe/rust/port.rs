@@ -119,7 +119,7 @@ impl Driver for PortDriver {
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
                 let poll = &stats.poll;
-                let rx = RxRing::new(dev, napi, pair, sizes.rx, limit, offloads, is_up, poll)?;
+                let mut rx = RxRing::new(dev, napi, pair, sizes.rx, limit, offloads, is_up, poll)?;
                 let (ring, tx) = tx::ring(dev, napi, pair, sizes.tx)?;
 
                 rings.push(

@@ -15,7 +15,8 @@ use kernel::{
         },
         napi::{
             Napi,
-            Poll, //
+            Poll,
+            RxStopped, //
         },
         page_pool::{
             self,
@@ -152,7 +153,7 @@ impl RxRing {
     }
 
     /// Returns the register values that describe the ring to the NIC.
-    pub(crate) fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
+    pub(crate) fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
         match self {
             Self::Halves(ring) => ring.registers(napi),
             Self::Pages(ring) => ring.registers(napi),
@@ -161,12 +162,12 @@ impl RxRing {
     }
 
     /// Lets the NIC begin with the first descriptor, with all buffers that it has, and strip tags
-    /// or not. The queue must be stopped: what it has completed is not received.
-    pub(crate) fn rewind(&mut self, napi: &Napi, strips: bool) -> Result {
+    /// or not. What it has completed is not received.
+    pub(crate) fn rewind(&mut self, stopped: &RxStopped<'_>, strips: bool) -> Result {
         match self {
-            Self::Halves(ring) => ring.rewind(napi, strips),
-            Self::Pages(ring) => ring.rewind(napi, strips),
-            Self::Lro(ring) => ring.rewind(napi, strips),
+            Self::Halves(ring) => ring.rewind(stopped, strips),
+            Self::Pages(ring) => ring.rewind(stopped, strips),
+            Self::Lro(ring) => ring.rewind(stopped, strips),
         }
     }
 
@@ -202,8 +203,11 @@ pub(crate) trait Source: Sized {
     /// The ring.
     fn ring(&self) -> &page_pool::RxRing<Self::Format>;
 
+    /// See [`page_pool::RxRing::dma_address`].
+    fn dma_address(&mut self, napi: &Napi) -> Result<u64>;
+
     /// See [`RxRing::rewind`].
-    fn rewind(&mut self, napi: &Napi) -> Result;
+    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result;
 
     /// See [`page_pool::RxRing::refill`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
@@ -257,16 +261,16 @@ impl<S: Source> Ring<S> {
     }
 
     /// See [`RxRing::rewind`].
-    fn rewind(&mut self, napi: &Napi, strips: bool) -> Result {
-        self.source.rewind(napi)?;
+    fn rewind(&mut self, stopped: &RxStopped<'_>, strips: bool) -> Result {
+        self.source.rewind(stopped)?;
         self.strips = strips;
         Ok(())
     }
 
-    fn registers(&self, napi: &Napi) -> Result<RxRegisters> {
+    fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
         Ok(RxRegisters {
             pair: self.pair,
-            base: self.source.ring().dma_address(napi)?,
+            base: self.source.dma_address(napi)?,
             bytes: self.len.bytes(),
             buffer_kib: S::Format::KIB,
             needs_limit: S::Format::NEEDS_LIMIT,
@@ -352,10 +356,14 @@ impl<F: Buffers> Source for Plain<F> {
         &self.ring
     }
 
-    fn rewind(&mut self, napi: &Napi) -> Result {
+    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
+    }
+
+    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
         // The rest of the frame is not to come.
         self.frames = Assembler::new();
-        self.ring.rewind(napi)
+        self.ring.rewind(stopped)
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use kernel::{
             Feature,
             OpsLocked, //
         },
-        napi::Napi, //
+        napi::RxStopped, //
     },
     prelude::*, //
 };
@@ -72,7 +72,7 @@ impl QueueMgmtOps for PortDriver {
     fn start_rx<'bound>(
         port: Pin<&Port<'bound>>,
         netdev: &Device,
-        napi: &Napi,
+        stopped: &RxStopped<'_>,
         _queue: u16,
         rx: &mut RxRing,
         lock: &mut OpsLocked<'bound>,
@@ -81,7 +81,8 @@ impl QueueMgmtOps for PortDriver {
         let strips = netdev.features().contains(Feature::VlanStrip);
 
         // It may have been in use before.
-        rx.rewind(napi, strips)?;
-        rx.registers(napi)?.start(port.device(), &port.bar, drop)
+        rx.rewind(stopped, strips)?;
+        rx.registers(stopped.napi())?
+            .start(port.device(), &port.bar, drop)
     }
 }

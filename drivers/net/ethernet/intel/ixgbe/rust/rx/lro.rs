@@ -14,7 +14,8 @@ use kernel::{
     net::{
         napi::{
             Napi,
-            Poll, //
+            Poll,
+            RxStopped, //
         },
         page_pool::{
             self,
@@ -70,8 +71,12 @@ impl Source for LroRing {
         &self.ring
     }
 
-    fn rewind(&mut self, napi: &Napi) -> Result {
-        self.ring.rewind(napi)
+    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
+    }
+
+    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+        self.ring.rewind(stopped)
     }
 
     #[inline]
