@@ -32,7 +32,7 @@ fn behaviour(access: Access) -> &'static str {
         Access::Counter => "counter, cleared by a read",
         Access::WideLow(_) => "wide counter, low half: a read takes it",
         Access::WideHigh(_) => "wide counter, high half",
-        Access::Effect(_) => "behaviour of its own",
+        Access::Effect => "behaviour of its own",
     }
 }
 

@@ -7,11 +7,165 @@
 use arbitrary_int::{u4, u7, u9, u12, u18};
 use bitbybit::{bitenum, bitfield};
 
+use crate::regs::bits::bitfields;
+
 /// Bytes of a descriptor of any kind.
 pub const SIZE: u32 = 16;
 
 /// A descriptor of any kind.
 pub(crate) type Descriptor = [u64; 2];
+
+bitfields! { #[bitfield(u64, default = 0, debug)]
+    /// First quadword of an advanced receive write-back.
+    RxInfo {
+        /// The parts that the hash covers.
+        rss_type: Option<RssType> = 0..=3,
+        /// The frame is IPv4.
+        ipv4 @ 4,
+        /// The frame is IPv4 with options.
+        ipv4e @ 5,
+        /// The frame is IPv6.
+        ipv6 @ 6,
+        /// It carries TCP.
+        tcp @ 8,
+        /// It carries UDP.
+        udp @ 9,
+        /// It carries SCTP.
+        sctp @ 10,
+        /// Packets that begin in this buffer, and one: 0 unless they are coalesced.
+        rsccnt: u4 = 17..=20,
+        /// The RSS hash.
+        rss_hash: u32 = 32..=63,
+    }
+
+    /// Second quadword of an advanced receive write-back.
+    RxResult {
+        /// Status and errors.
+        status: RxStatus = 0..=31,
+        /// Bytes in this buffer.
+        pkt_len: u16 = 32..=47,
+        /// The tag that was stripped.
+        vlan: u16 = 48..=63,
+    }
+
+    /// Second quadword of a legacy receive write-back.
+    RxLegacy {
+        /// Bytes in this buffer.
+        length: u16 = 0..=15,
+        /// The low byte of the status.
+        status: u8 = 32..=39,
+        /// The end of packet bit of that.
+        eop @ 33,
+        /// The transport checksum is wrong.
+        l4e @ 46,
+        /// The IPv4 checksum is wrong.
+        ipe @ 47,
+        /// The tag that was stripped.
+        vlan: u16 = 48..=63,
+    }
+
+    /// Second quadword of a transmit data descriptor; the first one is the address of the buffer.
+    TxData {
+        /// Bytes in the buffer.
+        dtalen: u16 = 0..=15,
+        /// Kind of descriptor.
+        dtyp: Option<TxType> = 20..=23,
+        /// The packet ends here.
+        eop @ 24,
+        /// Insert the FCS.
+        ifcs @ 25,
+        /// Report the status.
+        rs @ 27,
+        /// The descriptor is an advanced one.
+        dext @ 29,
+        /// Insert the VLAN tag of the context.
+        vle @ 30,
+        /// Cut the packet into segments.
+        tse @ 31,
+        /// Descriptor done: the reported status.
+        dd @ 32,
+        /// Which of the two contexts holds the parameters.
+        idx @ 36,
+        /// Check context: the packet uses fields of its context other than those of offloads.
+        cc @ 39,
+        /// Insert the IPv4 checksum.
+        ixsm @ 40,
+        /// Insert the transport checksum.
+        txsm @ 41,
+        /// Bytes of the whole packet, or with segmentation of its payload.
+        paylen: u18 = 46..=63,
+    }
+
+    /// Second quadword of a legacy transmit descriptor, as far as it differs from [`TxData`].
+    TxLegacy {
+        /// Where the checksum goes, in bytes from the start of the packet.
+        cso: u8 = 16..=23,
+        /// Insert a checksum.
+        ic @ 26,
+        /// Insert the VLAN tag.
+        vle @ 30,
+        /// Where the sum starts, in bytes from the start of the packet.
+        css: u8 = 40..=47,
+        /// The tag.
+        vlan: u16 = 48..=63,
+    }
+
+    /// First quadword of a transmit context descriptor.
+    TxContextLow {
+        /// Bytes of the IP header.
+        iplen: u9 = 0..=8,
+        /// Bytes of the MAC header.
+        maclen: u7 = 9..=15,
+        /// The tag to insert.
+        vlan: u16 = 16..=31,
+    }
+
+    /// Second quadword of a transmit context descriptor.
+    TxContextHigh {
+        /// The packet is IPv4.
+        ipv4 @ 10,
+        /// Transport protocol.
+        l4t: Transport = 11..=12,
+        /// Kind of descriptor.
+        dtyp: Option<TxType> = 20..=23,
+        /// The descriptor is an advanced one.
+        dext @ 29,
+        /// Which of the two contexts this sets.
+        idx @ 36,
+        /// Bytes of the transport header.
+        l4len: u8 = 40..=47,
+        /// Most bytes of payload in one segment.
+        mss: u16 = 48..=63,
+    }
+}
+
+bitfields! { #[bitfield(u32, default = 0, debug)]
+    /// Extended status and error of an advanced receive write-back.
+    RxStatus {
+        /// Descriptor done.
+        dd @ 0,
+        /// The frame ends in this buffer.
+        eop @ 1,
+        /// The frame matches a filter of the flow director.
+        flm @ 2,
+        /// The descriptor with which a packet goes on that is coalesced. There only if it does.
+        nextp: u16 = 4..=19,
+        /// A VLAN tag was stripped.
+        vp @ 3,
+        /// The UDP checksum was calculated.
+        udpcs @ 4,
+        /// The transport checksum was calculated.
+        l4cs @ 5,
+        /// The IPv4 checksum was calculated.
+        ipcs @ 6,
+        /// All error bits.
+        errors: u12 = 20..=31,
+        /// The transport checksum is wrong.
+        l4e @ 30,
+        /// The IPv4 checksum is wrong.
+        ipe @ 31,
+    }
+}
 
 /// The parts of a frame that its hash covers.
 #[bitenum(u4, exhaustive = false)]
@@ -35,113 +189,6 @@ pub enum RssType {
     Filter = 15,
 }
 
-/// First quadword of an advanced receive write-back.
-#[bitfield(u64, default = 0, debug)]
-pub struct RxInfo {
-    /// The parts that the hash covers.
-    #[bits(0..=3, rw)]
-    pub rss_type: Option<RssType>,
-    /// The frame is IPv4.
-    #[bit(4, rw)]
-    pub ipv4: bool,
-    /// The frame is IPv4 with options.
-    #[bit(5, rw)]
-    pub ipv4e: bool,
-    /// The frame is IPv6.
-    #[bit(6, rw)]
-    pub ipv6: bool,
-    /// It carries TCP.
-    #[bit(8, rw)]
-    pub tcp: bool,
-    /// It carries UDP.
-    #[bit(9, rw)]
-    pub udp: bool,
-    /// It carries SCTP.
-    #[bit(10, rw)]
-    pub sctp: bool,
-    /// Packets that begin in this buffer, and one: 0 unless they are coalesced.
-    #[bits(17..=20, rw)]
-    pub rsccnt: u4,
-    /// The RSS hash.
-    #[bits(32..=63, rw)]
-    pub rss_hash: u32,
-}
-
-/// Extended status and error of an advanced receive write-back.
-#[bitfield(u32, default = 0, debug)]
-pub struct RxStatus {
-    /// Descriptor done.
-    #[bit(0, rw)]
-    pub dd: bool,
-    /// The frame ends in this buffer.
-    #[bit(1, rw)]
-    pub eop: bool,
-    /// The frame matches a filter of the flow director.
-    #[bit(2, rw)]
-    pub flm: bool,
-    /// The descriptor with which a packet goes on that is coalesced. There only if it does.
-    #[bits(4..=19, rw)]
-    pub nextp: u16,
-    /// A VLAN tag was stripped.
-    #[bit(3, rw)]
-    pub vp: bool,
-    /// The UDP checksum was calculated.
-    #[bit(4, rw)]
-    pub udpcs: bool,
-    /// The transport checksum was calculated.
-    #[bit(5, rw)]
-    pub l4cs: bool,
-    /// The IPv4 checksum was calculated.
-    #[bit(6, rw)]
-    pub ipcs: bool,
-    /// All error bits.
-    #[bits(20..=31, rw)]
-    pub errors: u12,
-    /// The transport checksum is wrong.
-    #[bit(30, rw)]
-    pub l4e: bool,
-    /// The IPv4 checksum is wrong.
-    #[bit(31, rw)]
-    pub ipe: bool,
-}
-
-/// Second quadword of an advanced receive write-back.
-#[bitfield(u64, default = 0, debug)]
-pub struct RxResult {
-    /// Status and errors.
-    #[bits(0..=31, rw)]
-    pub status: RxStatus,
-    /// Bytes in this buffer.
-    #[bits(32..=47, rw)]
-    pub pkt_len: u16,
-    /// The tag that was stripped.
-    #[bits(48..=63, rw)]
-    pub vlan: u16,
-}
-
-/// Second quadword of a legacy receive write-back.
-#[bitfield(u64, default = 0, debug)]
-pub struct RxLegacy {
-    /// Bytes in this buffer.
-    #[bits(0..=15, rw)]
-    pub length: u16,
-    /// The low byte of the status.
-    #[bits(32..=39, rw)]
-    pub status: u8,
-    /// The end of packet bit of that.
-    #[bit(33, rw)]
-    pub eop: bool,
-    /// The transport checksum is wrong.
-    #[bit(46, rw)]
-    pub l4e: bool,
-    /// The IPv4 checksum is wrong.
-    #[bit(47, rw)]
-    pub ipe: bool,
-    /// The tag that was stripped.
-    #[bits(48..=63, rw)]
-    pub vlan: u16,
-}
-
 /// Kind of an advanced transmit descriptor.
 #[bitenum(u4, exhaustive = false)]
 #[derive(Debug, PartialEq, Eq)]
@@ -150,113 +197,6 @@ pub enum TxType {
     Context = 2,
     /// A buffer.
     Data = 3,
-}
-
-/// Second quadword of a transmit data descriptor; the first one is the address of the buffer.
-#[bitfield(u64, default = 0, debug)]
-pub struct TxData {
-    /// Bytes in the buffer.
-    #[bits(0..=15, rw)]
-    pub dtalen: u16,
-    /// Kind of descriptor.
-    #[bits(20..=23, rw)]
-    pub dtyp: Option<TxType>,
-    /// The packet ends here.
-    #[bit(24, rw)]
-    pub eop: bool,
-    /// Insert the FCS.
-    #[bit(25, rw)]
-    pub ifcs: bool,
-    /// Report the status.
-    #[bit(27, rw)]
-    pub rs: bool,
-    /// The descriptor is an advanced one.
-    #[bit(29, rw)]
-    pub dext: bool,
-    /// Insert the VLAN tag of the context.
-    #[bit(30, rw)]
-    pub vle: bool,
-    /// Cut the packet into segments.
-    #[bit(31, rw)]
-    pub tse: bool,
-    /// Descriptor done: the reported status.
-    #[bit(32, rw)]
-    pub dd: bool,
-    /// Which of the two contexts holds the parameters.
-    #[bit(36, rw)]
-    pub idx: bool,
-    /// Check context: the packet uses fields of its context other than those of offloads.
-    #[bit(39, rw)]
-    pub cc: bool,
-    /// Insert the IPv4 checksum.
-    #[bit(40, rw)]
-    pub ixsm: bool,
-    /// Insert the transport checksum.
-    #[bit(41, rw)]
-    pub txsm: bool,
-    /// Bytes of the whole packet, or with segmentation of its payload.
-    #[bits(46..=63, rw)]
-    pub paylen: u18,
-}
-
-/// Second quadword of a legacy transmit descriptor, as far as it differs from [`TxData`].
-#[bitfield(u64, default = 0, debug)]
-pub struct TxLegacy {
-    /// Where the checksum goes, in bytes from the start of the packet.
-    #[bits(16..=23, rw)]
-    pub cso: u8,
-    /// Insert a checksum.
-    #[bit(26, rw)]
-    pub ic: bool,
-    /// Insert the VLAN tag.
-    #[bit(30, rw)]
-    pub vle: bool,
-    /// Where the sum starts, in bytes from the start of the packet.
-    #[bits(40..=47, rw)]
-    pub css: u8,
-    /// The tag.
-    #[bits(48..=63, rw)]
-    pub vlan: u16,
-}
-
-/// First quadword of a transmit context descriptor.
-#[bitfield(u64, default = 0, debug)]
-pub struct TxContextLow {
-    /// Bytes of the IP header.
-    #[bits(0..=8, rw)]
-    pub iplen: u9,
-    /// Bytes of the MAC header.
-    #[bits(9..=15, rw)]
-    pub maclen: u7,
-    /// The tag to insert.
-    #[bits(16..=31, rw)]
-    pub vlan: u16,
-}
-
-/// Second quadword of a transmit context descriptor.
-#[bitfield(u64, default = 0, debug)]
-pub struct TxContextHigh {
-    /// The packet is IPv4.
-    #[bit(10, rw)]
-    pub ipv4: bool,
-    /// Transport protocol.
-    #[bits(11..=12, rw)]
-    pub l4t: Transport,
-    /// Kind of descriptor.
-    #[bits(20..=23, rw)]
-    pub dtyp: Option<TxType>,
-    /// The descriptor is an advanced one.
-    #[bit(29, rw)]
-    pub dext: bool,
-    /// Which of the two contexts this sets.
-    #[bit(36, rw)]
-    pub idx: bool,
-    /// Bytes of the transport header.
-    #[bits(40..=47, rw)]
-    pub l4len: u8,
-    /// Most bytes of payload in one segment.
-    #[bits(48..=63, rw)]
-    pub mss: u16,
 }
 
 /// Transport protocol of a context.

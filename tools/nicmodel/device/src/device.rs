@@ -514,7 +514,7 @@ impl Device {
             Access::Counter => self.regs.swap(at, 0),
             Access::WideLow(n) => self.wide.read_low(usize::from(n) + i as usize),
             Access::WideHigh(n) => self.wide.read_high(usize::from(n) + i as usize),
-            Access::Effect(effect) => self.effect_read(effect, i, at),
+            Access::Effect => self.effect_read(entry, i, at),
         }
     }
 
@@ -549,7 +549,7 @@ impl Device {
                     self.kick();
                 }
                 Access::ReadOnly | Access::Counter | Access::WideLow(_) | Access::WideHigh(_) => {}
-                Access::Effect(effect) => self.effect_write(effect, i, at, value),
+                Access::Effect => self.effect_write(entry, i, at, value),
             },
             None => {
                 self.note_unknown(at, true);

@@ -14,7 +14,7 @@ use crate::regs::bits::{
     Autoc, Ctrl, Eec, Eerd, Eitr, Esdp, Gssr, I2cctl, Links, Mmngc, Msca, Register, Rxctrl, Status,
     Swsm, Wuc, Wus,
 };
-use crate::regs::{Effect, offset};
+use crate::regs::{Entry, offset};
 use crate::sfp::Sfp;
 
 /// State that only the slow path uses.
@@ -38,29 +38,29 @@ impl Slow {
 }
 
 impl Device {
-    pub(crate) fn effect_read(&self, effect: Effect, i: u32, at: u32) -> u32 {
-        match effect {
-            Effect::Status => {
+    pub(crate) fn effect_read(&self, entry: &Entry, i: u32, at: u32) -> u32 {
+        match entry.offset {
+            offset::STATUS => {
                 let disabled = self.regs.get::<Ctrl>().gio_dis();
                 Status::ZERO.with_gio(!disabled).raw()
             }
-            Effect::I2cctl => self.slow().sfp.read().raw(),
-            Effect::Swsm => {
+            offset::I2CCTL => self.slow().sfp.read().raw(),
+            offset::SWSM => {
                 let value = self.regs.get::<Swsm>();
                 self.regs.set(value.with_smbi(true));
                 value.raw()
             }
-            Effect::Links => {
+            offset::LINKS => {
                 let changes = self.link_changes();
                 let links = self.links();
                 self.note_known(changes);
                 links.raw()
             }
-            Effect::Esdp => {
+            offset::ESDP => {
                 let full = self.slow().sfp.module().is_some();
                 self.regs.get::<Esdp>().with_sdp2_data(full).raw()
             }
-            Effect::Gssr => {
+            offset::GSSR => {
                 let gssr = self.regs.get::<Gssr>();
                 if self.faults.take(Kind::FirmwareBusy).is_some() {
                     self.regs.set(gssr.with_firmware(u5::MAX));
@@ -69,9 +69,9 @@ impl Device {
                 }
                 self.regs.load(at)
             }
-            Effect::Mmngc => Mmngc::ZERO.with_mng_veto(self.faults.veto()).raw(),
-            Effect::Frtimer => (self.clock.now() / 1000) as u32,
-            Effect::Systim => {
+            offset::MMNGC => Mmngc::ZERO.with_mng_veto(self.faults.veto()).raw(),
+            offset::FRTIMER => (self.clock.now() / 1000) as u32,
+            offset::SYSTIML | offset::SYSTIMH => {
                 let now = self.clock.now();
                 if at == offset::SYSTIML {
                     now as u32
@@ -79,33 +79,21 @@ impl Device {
                     (now >> 32) as u32
                 }
             }
-            Effect::Wuc => self.wuc().raw(),
-            Effect::Wus => self.wake.status().raw(),
-            Effect::Eicr => self.irq.read_eicr(),
-            Effect::Eics => self.irq.causes(),
-            Effect::Eims => self.irq.mask(),
-            Effect::EimsEx => self.irq.mask_ex(i),
-            Effect::Eimc | Effect::EicsEx | Effect::EimcEx => 0,
-            Effect::Ctrl
-            | Effect::Fdircmd
-            | Effect::Fdirctrl
-            | Effect::Eec
-            | Effect::Eerd
-            | Effect::Msca
-            | Effect::Autoc
-            | Effect::Rxctrl
-            | Effect::Eiac
-            | Effect::Eiam
-            | Effect::EiamEx
-            | Effect::Gpie
-            | Effect::Eitr => self.regs.load(at),
+            offset::WUC => self.wuc().raw(),
+            offset::WUS => self.wake.status().raw(),
+            offset::EICR => self.irq.read_eicr(),
+            offset::EICS => self.irq.causes(),
+            offset::EIMS => self.irq.mask(),
+            offset::EIMS_EX => self.irq.mask_ex(i),
+            offset::EIMC | offset::EICS_EX | offset::EIMC_EX => 0,
+            _ => self.regs.load(at),
         }
     }
 
-    pub(crate) fn effect_write(&self, effect: Effect, i: u32, at: u32, value: u32) {
-        match effect {
-            Effect::Ctrl => self.write_ctrl(value),
-            Effect::Rxctrl => {
+    pub(crate) fn effect_write(&self, entry: &Entry, i: u32, at: u32, value: u32) {
+        match entry.offset {
+            offset::CTRL => self.write_ctrl(value),
+            offset::RXCTRL => {
                 let was = Rxctrl::from_raw(self.regs.swap(at, value));
                 self.changed();
                 if was.rxen() && !Rxctrl::from_raw(value).rxen() {
@@ -115,16 +103,16 @@ impl Device {
                 }
                 self.kick();
             }
-            Effect::Esdp => self.watch_link(|| self.regs.store(at, value)),
-            Effect::Fdircmd => self.write_fdircmd(value),
-            Effect::Fdirctrl => self.write_fdirctrl(value),
-            Effect::Eec => {
+            offset::ESDP => self.watch_link(|| self.regs.store(at, value)),
+            offset::FDIRCMD => self.write_fdircmd(value),
+            offset::FDIRCTRL => self.write_fdirctrl(value),
+            offset::EEC => {
                 let value = Eec::from_raw(value);
                 let fixed = self.regs.get::<Eec>().fixed();
                 self.regs
                     .set(value.with_fixed(fixed).with_ee_gnt(value.ee_req()));
             }
-            Effect::Eerd => {
+            offset::EERD => {
                 let value = Eerd::from_raw(value);
                 if value.start() {
                     let word = self.slow().eeprom.word(value.addr().as_usize());
@@ -136,44 +124,48 @@ impl Device {
                     );
                 }
             }
-            Effect::I2cctl => self.slow().sfp.write(I2cctl::from_raw(value)),
-            Effect::Swsm => self.regs.store(at, value),
-            Effect::Msca => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
-            Effect::Autoc => {
+            offset::I2CCTL => self.slow().sfp.write(I2cctl::from_raw(value)),
+            offset::MSCA => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
+            offset::AUTOC => {
                 let value = Autoc::from_raw(value);
                 self.watch_link(|| self.regs.set(value.with_restart_an(false)));
                 if value.restart_an() {
                     self.note_start();
                 }
             }
-            Effect::Gssr => self.regs.store(at, value),
-            Effect::Status | Effect::Links | Effect::Mmngc | Effect::Frtimer | Effect::Systim => {}
-            Effect::Wuc => self.write_wuc(Wuc::from_raw(value)),
-            Effect::Wus => self.wake.clear(Wus::from_raw(value)),
-            Effect::Eicr => self.irq.write_eicr(value),
-            Effect::Eics => self.interrupt(|| self.irq.write_eics(value)),
-            Effect::Eims => self.interrupt(|| self.irq.write_eims(value)),
-            Effect::Eimc => self.irq.write_eimc(value),
-            Effect::EicsEx => self.interrupt(|| self.irq.write_eics_ex(i, value)),
-            Effect::EimsEx => self.interrupt(|| self.irq.write_eims_ex(i, value)),
-            Effect::EimcEx => self.irq.write_eimc_ex(i, value),
-            Effect::Eiac => {
+            offset::STATUS
+            | offset::LINKS
+            | offset::MMNGC
+            | offset::FRTIMER
+            | offset::SYSTIML
+            | offset::SYSTIMH => {}
+            offset::WUC => self.write_wuc(Wuc::from_raw(value)),
+            offset::WUS => self.wake.clear(Wus::from_raw(value)),
+            offset::EICR => self.irq.write_eicr(value),
+            offset::EICS => self.interrupt(|| self.irq.write_eics(value)),
+            offset::EIMS => self.interrupt(|| self.irq.write_eims(value)),
+            offset::EIMC => self.irq.write_eimc(value),
+            offset::EICS_EX => self.interrupt(|| self.irq.write_eics_ex(i, value)),
+            offset::EIMS_EX => self.interrupt(|| self.irq.write_eims_ex(i, value)),
+            offset::EIMC_EX => self.irq.write_eimc_ex(i, value),
+            offset::EIAC => {
                 self.regs.store(at, value);
                 self.irq.write_eiac(value);
             }
-            Effect::Eiam => {
+            offset::EIAM => {
                 self.regs.store(at, value);
                 self.irq.write_eiam(value);
             }
-            Effect::EiamEx => {
+            offset::EIAM_EX => {
                 self.regs.store(at, value);
                 self.irq.write_eiam_ex(i, value);
             }
-            Effect::Gpie => {
+            offset::GPIE => {
                 self.regs.store(at, value);
                 self.irq.write_gpie(value);
             }
-            Effect::Eitr => self.regs.store(at, value & Eitr::WRITABLE),
+            offset::EITR | offset::EITR_HIGH => self.regs.store(at, value & Eitr::WRITABLE),
+            _ => self.regs.store(at, value),
         }
     }
 

@@ -106,14 +106,14 @@ impl Director {
         let control = device.regs.get::<Fdirctrl>();
         (room(control) != 0).then(|| Self {
             control,
-            key: device.regs.load(offset::FDIRHKEY),
+            key: device.regs.load(offset::FDIRKEY),
             masks: Masks::load(&device.regs),
             table: if control.perfect_match() {
                 Table::Perfect(Arc::clone(&device.filters.list()))
             } else {
                 Table::Signatures {
                     filters: device.filters.signatures.clone(),
-                    key: device.regs.load(offset::FDIRSKEY),
+                    key: device.regs.load(offset::FDIRKEY + 4),
                 }
             },
         })

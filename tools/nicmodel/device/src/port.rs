@@ -517,7 +517,7 @@ impl Datapath {
             device.wide.add(usize::from(wide::GORC), octets);
             device.wide.add(usize::from(wide::TOR), octets);
             for (i, count) in local.rx_sizes.iter().enumerate() {
-                regs.add(offset::PRC64 + 4 * i as u32, *count);
+                regs.add(offset::PRC + 4 * i as u32, *count);
             }
         }
         if local.tx_frames != 0 {
@@ -530,7 +530,7 @@ impl Datapath {
             regs.add(offset::MPTC, local.tx_multicast);
             device.wide.add(usize::from(wide::GOTC), octets);
             for (i, count) in local.tx_sizes.iter().enumerate() {
-                regs.add(offset::PTC64 + 4 * i as u32, *count);
+                regs.add(offset::PTC + 4 * i as u32, *count);
             }
         }
         self.account_queues(&local);

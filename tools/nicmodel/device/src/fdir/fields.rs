@@ -96,14 +96,14 @@ impl Masks {
         Self {
             fields: Fields {
                 source: word(offset::FDIRSIP4M),
-                destination: word(offset::FDIRSIP4M - 4),
+                destination: word(offset::FDIRDIP4M),
                 ports: ports(offset::FDIRTCPM),
                 vlan: vlan | priority,
                 flex: if off.flex() { 0 } else { u16::MAX },
                 l4: 0,
             },
             l4: !off.l4_protocol(),
-            udp: ports(offset::FDIRTCPM + 4),
+            udp: ports(offset::FDIRUDPM),
             ipv6_destination: !off.ipv6_destination(),
         }
     }

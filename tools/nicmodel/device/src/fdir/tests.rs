@@ -28,7 +28,7 @@ const UDP_TO_PORT: Fields = Fields {
 fn directed() -> Device {
     let device = device();
     set(&device, CONTROL);
-    device.register_write(offset::FDIRHKEY, KEY);
+    device.register_write(offset::FDIRKEY, KEY);
     set(
         &device,
         Fdirm::ZERO
@@ -39,9 +39,9 @@ fn directed() -> Device {
     );
     device.register_write(offset::FDIRTCPM, u32::MAX);
     // All bits of the destination port, none of the source port.
-    device.register_write(offset::FDIRTCPM + 4, 0x0000_ffff);
+    device.register_write(offset::FDIRUDPM, 0x0000_ffff);
     device.register_write(offset::FDIRSIP4M, u32::MAX);
-    device.register_write(offset::FDIRSIP4M - 4, 0);
+    device.register_write(offset::FDIRDIP4M, 0);
     device
 }
 
@@ -134,7 +134,7 @@ fn a_filter_drops_or_is_reported() {
 fn a_wrong_bucket_never_matches() {
     let device = directed();
     command(&device, ADD, 7);
-    device.register_write(offset::FDIRHKEY, KEY ^ 0x100);
+    device.register_write(offset::FDIRKEY, KEY ^ 0x100);
     assert_eq!(found(&device, &udp_frame(60)), None);
 }
 
@@ -159,8 +159,8 @@ const SIGNATURES: Fdirctrl = CONTROL
 
 fn signing() -> Device {
     let device = device();
-    device.register_write(offset::FDIRHKEY, KEY);
-    device.register_write(offset::FDIRSKEY, SIGNATURE_KEY);
+    device.register_write(offset::FDIRKEY, KEY);
+    device.register_write(offset::FDIRKEY + 4, SIGNATURE_KEY);
     set(&device, SIGNATURES);
     device
 }

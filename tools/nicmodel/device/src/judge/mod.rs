@@ -33,7 +33,7 @@ pub(crate) use self::transmit::Packet;
 use crate::device::Device;
 use crate::regs::bits::{Autoc, Ctrl, Eerd, Register, Rxctrl};
 use crate::regs::file::RegisterFile;
-use crate::regs::{Access, Effect, Index, offset};
+use crate::regs::{Index, offset};
 
 /// Reports of one rule that are printed; the others are only counted.
 const PRINTED: u64 = 3;
@@ -41,6 +41,8 @@ const PRINTED: u64 = 3;
 /// reset itself makes. The C driver looks every two seconds, on a busy machine not so often.
 const LINK_PATIENCE: u64 = 3_000_000_000;
 const LINK_LOOKS: u32 = 4;
+/// The second half of EIMS_EX.
+const EIMS_EX_1: u32 = offset::EIMS_EX + 4;
 
 /// The settings of a judge.
 #[derive(Debug, Clone, Copy)]
@@ -460,12 +462,10 @@ fn moments(device: &Device, state: &mut State, at: u32, value: u32) -> Vec<Momen
             .then_some(Moment::LinkRestart),
         offset::EERD => Eerd::from_raw(value).start().then_some(Moment::EepromRead),
         offset::GSSR => Some(Moment::SharedSemaphore),
-        _ => match Index::get().lookup(at).map(|(entry, _)| entry.access) {
-            Some(Access::Effect(Effect::Eims | Effect::EimsEx)) if value != 0 => {
-                Some(Moment::InterruptEnable)
-            }
-            _ => None,
-        },
+        offset::EIMS | offset::EIMS_EX | EIMS_EX_1 => {
+            (value != 0).then_some(Moment::InterruptEnable)
+        }
+        _ => None,
     };
     made.extend(is);
     made

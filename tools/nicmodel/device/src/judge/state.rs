@@ -11,14 +11,11 @@ use crate::regs::bits::{
     Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
-use crate::regs::{Access, Effect, Entry, offset};
+use crate::regs::{Access, Entry, offset};
 
 /// Owner bits of software in SW_FW_SYNC, and how far those of firmware lie above them.
 const SOFTWARE_OWNERS: u32 = 0x1f;
 const FIRMWARE_SHIFT: u32 = 5;
-const FDIRCMD: u32 = offset::FDIRHASH + 4;
-const FDIRDIP4M: u32 = offset::FDIRSIP4M - 4;
-const FDIRUDPM: u32 = offset::FDIRTCPM + 4;
 /// Nanoseconds that a laser takes to light up: 100 ms, less what clocks of host and guest differ.
 const LASER_TIME: u64 = 95_000_000;
 
@@ -58,7 +55,7 @@ pub(crate) struct Port {
     word_asked: bool,
     /// FDIRCTRL.INIT_DONE was read as 1 since the table was set up.
     pub(crate) table_seen: bool,
-    /// A command was written to FDIRCMD, and not seen done.
+    /// A command was written to offset::FDIRCMD, and not seen done.
     pub(crate) commanded: bool,
     table_left: Delay,
     command_left: Delay,
@@ -137,7 +134,7 @@ impl Port {
                 self.table_seen = false;
                 self.table_left = chance.delay(6);
             }
-            FDIRCMD if Fdircmd::from_raw(value).command() != Fdircmd::NONE => {
+            offset::FDIRCMD if Fdircmd::from_raw(value).command() != Fdircmd::NONE => {
                 self.commanded = true;
                 self.command_left = chance.delay(6);
             }
@@ -188,7 +185,7 @@ impl Port {
                 }
                 self.table_seen |= Fdirctrl::from_raw(value).init_done();
             }
-            FDIRCMD if self.commanded => {
+            offset::FDIRCMD if self.commanded => {
                 if !self.command_left.is_over(now) {
                     return Fdircmd::from_raw(value)
                         .with_command(Fdircmd::ADD)
@@ -228,12 +225,10 @@ pub(crate) struct Facts<'a> {
 
 impl Facts<'_> {
     pub(crate) fn is_read_only(&self) -> bool {
-        self.entry.is_some_and(|entry| {
-            matches!(
-                entry.access,
-                Access::ReadOnly | Access::Effect(Effect::Status | Effect::Links)
-            )
-        })
+        matches!(self.at, offset::STATUS | offset::LINKS)
+            || self
+                .entry
+                .is_some_and(|entry| entry.access == Access::ReadOnly)
     }
 
     /// Whether the software owns the bus of a module.
@@ -404,7 +399,7 @@ impl Facts<'_> {
             0 => 0,
             size => 32 << size,
         };
-        sum(offset::RXPBSIZE) + filters > 512 || sum(offset::TXPBSIZE) > 160
+        sum(offset::RXPBSIZE0) + filters > 512 || sum(offset::TXPBSIZE0) > 160
     }
 
     /// Whether filters are perfect ones.
@@ -421,19 +416,22 @@ impl Facts<'_> {
 
     /// Whether the write is a command to the flow director.
     pub(crate) fn commands(&self) -> bool {
-        self.at == FDIRCMD && Fdircmd::from_raw(self.value).command() != Fdircmd::NONE
+        self.at == offset::FDIRCMD && Fdircmd::from_raw(self.value).command() != Fdircmd::NONE
     }
 
     /// Whether the write is one of the next command, or of its filter, while the last one may not
     /// be done. Signature filters have no answer.
     pub(crate) fn commands_twice(&self) -> bool {
-        let is_filter = (offset::FDIRIP..FDIRCMD).contains(&self.at);
+        let is_filter = (offset::FDIRIP..offset::FDIRCMD).contains(&self.at);
         self.port.commanded && self.matches_perfectly() && (is_filter || self.commands())
     }
 
     /// Whether the write changes the masks of filters that there are.
     pub(crate) fn masks_filters(&self) -> bool {
-        let masks = matches!(self.at, FDIRDIP4M..=FDIRUDPM | offset::FDIRM);
+        let masks = matches!(
+            self.at,
+            offset::FDIRDIP4M..=offset::FDIRUDPM | offset::FDIRM
+        );
         masks
             && self.regs.load(self.at) != self.value
             && self.matches_perfectly()

@@ -8,7 +8,7 @@
 use arbitrary_int::{u2, u3, u4, u5, u6, u7, u9, u10, u12, u13, u14, u15, u30};
 use bitbybit::{bitenum, bitfield};
 
-use super::offset;
+use super::offset::{self, QUEUE};
 
 /// A register, or an array of equal ones, with named fields.
 pub trait Register: Copy {
@@ -29,12 +29,24 @@ pub trait Register: Copy {
     }
 }
 
-/// Implements [`Register`]: the type, its offset, and for an array its stride, or for one in two
-/// parts a function that finds an element.
-macro_rules! registers {
-    ($($name:ident at $first:expr $(, every $stride:expr)? $(, found by $find:expr)?;)*) => {$(
-        impl Register for $name {
-            const FIRST: u32 = $first;
+/// Makes types with an attribute, which has to be the caller's. A field is at a bit, or in several bits
+/// with a type of its own.
+macro_rules! bitfields {
+    ($hash:tt $attribute:tt $($(#[$about:meta])* $name:ident
+       $(at $first:ident $(+ $further:literal)? $(, every $stride:tt)? $(, found by $find:ident)?)? {
+        $($(#[$explain:meta])* $field:ident $(@ $bit:tt)?
+          $(: $kind:tt $(<$inner:ident>)? = $low:tt ..= $high:tt $(stride $step:tt)?)?,)*
+    })*) => {$(
+        $(#[$about])*
+        $hash $attribute
+        pub struct $name {$(
+            $(#[$explain])*
+            $(#[bit($bit, rw)] pub $field: bool,)?
+            $(#[bits($low..=$high, rw $(, stride = $step)?)] pub $field: $kind $(<$inner>)?,)?
+        )*}
+
+        $(impl Register for $name {
+            const FIRST: u32 = offset::$first $(+ $further)?;
             const STRIDE: u32 = 0 $(+ $stride)?;
 
             #[inline]
@@ -51,66 +63,649 @@ macro_rules! registers {
             fn offset(index: u32) -> u32 {
                 $find(index)
             })?
-        }
+        })?
     )*};
 }
+pub(crate) use bitfields;
 
-registers! {
-    Ctrl at offset::CTRL;
-    Status at offset::STATUS;
-    CtrlExt at offset::CTRL_EXT;
-    Esdp at offset::ESDP;
-    I2cctl at offset::I2CCTL;
-    Eec at offset::EEC;
-    Eerd at offset::EERD;
-    Swsm at offset::SWSM;
-    Gssr at offset::GSSR;
-    Mmngc at offset::MMNGC;
-    Fwsm at offset::FWSM;
-    Gpie at offset::GPIE;
-    Ivar at offset::IVAR, every 4;
-    IvarMisc at offset::IVAR_MISC;
-    Eitr at offset::EITR, every 4, found by eitr;
-    Fctrl at offset::FCTRL;
-    Vlnctrl at offset::VLNCTRL;
-    Mcstctrl at offset::MCSTCTRL;
-    Rah at offset::RAL + 4, every 8, found by rah;
-    Wuc at offset::WUC;
-    Wufc at offset::WUFC;
-    Wus at offset::WUS;
-    Mrqc at offset::MRQC;
-    Rdlen at offset::RDLEN, every offset::QUEUE;
-    Rxdctl at offset::RXDCTL, every offset::QUEUE;
-    Srrctl at offset::SRRCTL, every 4, found by srrctl;
-    Rdrxctl at offset::RDRXCTL;
-    Rxctrl at offset::RXCTRL;
-    Rscctl at offset::RSCCTL, every offset::QUEUE;
-    Rscdbu at offset::RSCDBU;
-    Psrtype at offset::PSRTYPE, every 4;
-    Rfctl at offset::RFCTL;
-    Rxpbsize at offset::RXPBSIZE, every 4;
-    Rttdcs at offset::RTTDCS;
-    Dmatxctl at offset::DMATXCTL;
-    Dtxtcpflgl at offset::DTXTCPFLGL;
-    Dtxtcpflgh at offset::DTXTCPFLGH;
-    Txdctl at offset::TXDCTL, every offset::QUEUE;
-    Tdwbal at offset::TDWBAL, every offset::QUEUE;
-    Rxcsum at offset::RXCSUM;
-    Hlreg0 at offset::HLREG0;
-    Msca at offset::MSCA;
-    Msrwd at offset::MSRWD;
-    Mflcn at offset::MFLCN;
-    Maxfrs at offset::MAXFRS;
-    Autoc at offset::AUTOC;
-    Links at offset::LINKS;
-    Autoc2 at offset::AUTOC2;
-    Secrxctrl at offset::SECRXCTRL;
-    Secrxstat at offset::SECRXSTAT;
-    GcrExt at offset::GCR_EXT;
-    Fdirctrl at offset::FDIRCTRL;
-    Fdirhash at offset::FDIRHASH;
-    Fdircmd at offset::FDIRHASH + 4;
-    Fdirm at offset::FDIRM;
+bitfields! { #[bitfield(u32, default = 0, debug)]
+    // 8.2.3.1, general control registers.
+
+    /// Device control.
+    Ctrl at CTRL {
+        /// PCIe master disable: the card starts no new DMA.
+        gio_dis @ 2,
+        /// Link reset: resets the MAC; clears itself.
+        lnk_rst @ 3,
+        /// Device reset; clears itself.
+        rst @ 26,
+    }
+
+    /// Device status.
+    Status at STATUS {
+        /// PCIe master requests may still be outstanding.
+        gio @ 19,
+    }
+
+    /// Device control, extended.
+    CtrlExt at CTRL_EXT {
+        /// A driver is in charge, rather than the firmware.
+        drv_load @ 28,
+    }
+
+    /// Software-definable pins.
+    Esdp at ESDP {
+        /// Level of pin 2: on this card, a module is in the SFP cage.
+        sdp2_data @ 2,
+        /// Level of pin 3: it turns the laser off.
+        sdp3_data @ 3,
+        /// Level of pin 5: it selects the higher rate of a module that has two.
+        sdp5_data @ 5,
+        /// Pin 5 is an output.
+        sdp5_dir @ 13,
+    }
+
+    /// I2C lines to the SFP module, driven by software.
+    I2cctl at I2CCTL {
+        /// Level of the clock line.
+        clk_in @ 0,
+        /// Level that the driver puts on the clock line.
+        clk_out @ 1,
+        /// Level of the data line.
+        data_in @ 2,
+        /// Level of the driver on the data line; high allows the module to drive it.
+        data_out @ 3,
+    }
+
+    // 8.2.3.2, EEPROM and flash; 8.2.3.4, semaphores and firmware.
+
+    /// EEPROM control.
+    Eec at EEC {
+        /// Software asks for direct access.
+        ee_req @ 6,
+        /// Direct access is granted.
+        ee_gnt @ 7,
+        /// An EEPROM with a valid signature is present.
+        ee_pres @ 8,
+        /// The automatic read after reset has ended.
+        auto_rd @ 9,
+        /// Size of the EEPROM: 2 to the power of this plus 6, in words.
+        ee_size: u4 = 11..=14,
+        /// All that the hardware sets and software cannot change: bits 8 to 14.
+        fixed: u7 = 8..=14,
+    }
+
+    /// EEPROM read.
+    Eerd at EERD {
+        /// Starts a read.
+        start @ 0,
+        /// The read has ended.
+        done @ 1,
+        /// Which 16-bit word to read.
+        addr: u14 = 2..=15,
+        /// The word.
+        data: u16 = 16..=31,
+    }
+
+    /// Software semaphore.
+    Swsm at SWSM {
+        /// Taken; a read sets it.
+        smbi @ 0,
+        /// Software asks the firmware for the shared semaphore.
+        swesmbi @ 1,
+    }
+
+    /// Software-firmware synchronisation (GSSR in the C driver): owners of what they share.
+    Gssr at GSSR {
+        /// Software uses the bus of the first port's module, or of the second one's.
+        sw_phy: u2 = 1..=2,
+        /// Software uses registers of the MAC.
+        sw_mac @ 3,
+        /// The firmware's owners of all five.
+        firmware: u5 = 5..=9,
+    }
+
+    /// Management of the link.
+    Mmngc at MMNGC {
+        /// The firmware forbids to change the link.
+        mng_veto @ 0,
+    }
+
+    /// Firmware semaphore.
+    Fwsm at FWSM {
+        /// The firmware runs.
+        fw_val_bit @ 15,
+    }
+
+    // 8.2.3.5, interrupt registers.
+
+    /// Causes, as in EICR, EICS, EIMS, EIMC and EIAM; these have no fixed offset.
+    Causes {
+        /// Queue causes, one bit for each of the first 16 vectors.
+        rtxq: u16 = 0..=15,
+        /// Causes other than the queues, by EICR's bit number less 16.
+        other: u14 = 16..=29,
+        /// The table of the flow director is nearly full.
+        flow_dir @ 16,
+        /// Link status change.
+        lsc @ 20,
+        /// Pin 1 has risen.
+        gpi_sdp1 @ 25,
+        /// Pin 2 has risen.
+        gpi_sdp2 @ 26,
+        /// Uncorrectable error in a memory of the card.
+        ecc @ 28,
+    }
+
+    /// General purpose interrupt enable.
+    Gpie at GPIE {
+        /// Pin 1 is a source of interrupts.
+        sdp1_gpien @ 1,
+        /// Pin 2 is a source of interrupts.
+        sdp2_gpien @ 2,
+        /// One vector for each cause, as IVAR says; else all go to vector 0.
+        multiple_msix @ 4,
+        /// Other clear disable: a read of EICR clears only bits 16 to 29.
+        ocd @ 5,
+        /// Extended auto mask: sending a message masks the causes that EIAM names.
+        eiame @ 30,
+    }
+
+    /// Vectors of two queues: entry 0 is receive and 1 transmit of the even one, 2 and 3 of the odd.
+    Ivar at IVAR, every 4 {
+        /// The vector of each cause.
+        entry: [IvarEntry; 4] = 0..=7 stride 8,
+    }
+
+    /// Vectors of the TCP timer (entry 0) and of all other causes (entry 1).
+    IvarMisc at IVAR_MISC {
+        /// The vector of each cause.
+        entry: [IvarEntry; 2] = 0..=7 stride 8,
+    }
+
+    /// Interrupt throttle of one vector.
+    Eitr at EITR, every 4, found by eitr {
+        /// Least time between two messages, in units of 2 µs (at 10 Gb/s).
+        itr_interval: u9 = 3..=11,
+    }
+
+    // 8.2.3.7, receive registers.
+
+    /// Filter control.
+    Fctrl at FCTRL {
+        /// Multicast promiscuous.
+        mpe @ 8,
+        /// Unicast promiscuous.
+        upe @ 9,
+        /// Accept broadcast.
+        bam @ 10,
+    }
+
+    /// VLAN control.
+    Vlnctrl at VLNCTRL {
+        /// Ethertype of a VLAN tag.
+        vet: u16 = 0..=15,
+        /// The VLAN table filters.
+        vfe @ 30,
+    }
+
+    /// Multicast control.
+    Mcstctrl at MCSTCTRL {
+        /// Which 12 of the last 16 bits of an address select a bit of the multicast table.
+        mo: u2 = 0..=1,
+        /// The multicast table filters.
+        mfe @ 2,
+    }
+
+    /// High half of a receive address.
+    Rah at RAL + 4, every 8, found by rah {
+        /// The last two bytes of the address, the fifth one low.
+        rah: u16 = 0..=15,
+        /// The address is valid.
+        av @ 31,
+    }
+
+    /// Multiple receive queues.
+    Mrqc at MRQC {
+        /// How frames are distributed; [`Mrqc::RSS`] is the mode that the model knows.
+        mrqe: u4 = 0..=3,
+        /// Hash IPv4 with TCP ports.
+        ipv4_tcp @ 16,
+        /// Hash IPv4 addresses.
+        ipv4 @ 17,
+        /// Hash IPv6 addresses.
+        ipv6 @ 20,
+        /// Hash IPv6 with TCP ports.
+        ipv6_tcp @ 21,
+        /// Hash IPv4 with UDP ports.
+        ipv4_udp @ 22,
+        /// Hash IPv6 with UDP ports.
+        ipv6_udp @ 23,
+    }
+
+    /// Checksums of received frames.
+    Rxcsum at RXCSUM {
+        /// Packet checksum disable: descriptors hold the RSS hash instead.
+        pcsd @ 13,
+    }
+
+    // 8.2.3.8, receive DMA registers.
+
+    /// Size of a descriptor ring (RDLEN and TDLEN are alike).
+    Rdlen at RDLEN, every QUEUE {
+        /// The size in units of 128 bytes, which are eight descriptors.
+        len: u13 = 7..=19,
+    }
+
+    /// Receive descriptor control.
+    Rxdctl at RXDCTL, every QUEUE {
+        /// The queue is enabled.
+        enable @ 25,
+        /// VLAN tags are stripped.
+        vme @ 30,
+    }
+
+    /// Split and replication receive control.
+    Srrctl at SRRCTL, every 4, found by srrctl {
+        /// Size of a packet buffer in KiB.
+        bsizepacket: u5 = 0..=4,
+        /// Size of a header buffer in units of 64 bytes.
+        bsizeheader: u6 = 8..=13,
+        /// Kind of descriptor: [`Srrctl::LEGACY`], [`Srrctl::ADVANCED`] or with split headers.
+        desctype: u3 = 25..=27,
+        /// Drops a frame if the ring has no descriptor, instead of holding up the packet buffer.
+        drop_en @ 28,
+    }
+
+    /// Receive DMA control.
+    Rdrxctl at RDRXCTL {
+        /// The FCS does not go to memory.
+        crcstrip @ 1,
+        /// The DMA engine has been initialised.
+        dmaidone @ 3,
+        /// Must be 0.
+        rscfrstsize: u5 = 17..=21,
+        /// Must be 1.
+        rscackc @ 25,
+        /// Must be 1.
+        fcoe_wrfix @ 26,
+    }
+
+    /// Coalescing of one receive queue.
+    Rscctl at RSCCTL, every QUEUE {
+        /// The queue coalesces.
+        rscen @ 0,
+        /// The most descriptors of a packet, see [`Rscctl::descriptors`].
+        maxdesc: u2 = 2..=3,
+    }
+
+    /// Control of the buffer of coalescing.
+    Rscdbu at RSCDBU {
+        /// Segments without payload stay alone.
+        rscackdis @ 7,
+    }
+
+    /// The headers that the receiver looks for.
+    Psrtype at PSRTYPE, every 4 {
+        /// That of TCP.
+        tcphdr @ 4,
+    }
+
+    /// Receive filter control.
+    Rfctl at RFCTL {
+        /// No queue coalesces.
+        rsc_dis @ 5,
+    }
+
+    /// Receive control.
+    Rxctrl at RXCTRL {
+        /// The receiver is enabled.
+        rxen @ 0,
+    }
+
+    /// Receive packet buffer of one traffic class.
+    Rxpbsize at RXPBSIZE0, every 4 {
+        /// Its size in KiB.
+        size: u10 = 10..=19,
+    }
+
+    // 8.2.3.9, transmit registers.
+
+    /// Control of the arbiter of transmit descriptors.
+    Rttdcs at RTTDCS {
+        /// The arbiter stands still.
+        arbdis @ 6,
+    }
+
+    /// DMA transmit control.
+    Dmatxctl at DMATXCTL {
+        /// The transmitter is enabled.
+        te @ 0,
+        /// Ethertype of the VLAN tags that the card inserts.
+        vt: u16 = 16..=31,
+    }
+
+    /// TCP flags that segments keep, first and middle ones.
+    Dtxtcpflgl at DTXTCPFLGL {
+        /// Of the first segment.
+        first_seg: u12 = 0..=11,
+        /// Of the segments between.
+        mid_seg: u12 = 16..=27,
+    }
+
+    /// TCP flags that segments keep, the last one.
+    Dtxtcpflgh at DTXTCPFLGH {
+        /// Of the last segment.
+        last_seg: u12 = 0..=11,
+    }
+
+    /// Transmit descriptor control.
+    Txdctl at TXDCTL, every QUEUE {
+        /// The queue is enabled.
+        enable @ 25,
+    }
+
+    /// Low half of the address to which the head is written back.
+    Tdwbal at TDWBAL, every QUEUE {
+        /// The head is written back.
+        head_wb_en @ 0,
+        /// The address less its lowest two bits, which are 0.
+        headwb_low: u30 = 2..=31,
+    }
+
+    // 8.2.3.22, MAC registers.
+
+    /// MAC control.
+    Hlreg0 at HLREG0 {
+        /// The card appends the FCS.
+        txcrcen @ 0,
+        /// The MAC strips the FCS.
+        rxcrcstrp @ 1,
+        /// Frames up to MAXFRS are taken.
+        jumboen @ 2,
+        /// Short frames are padded.
+        txpaden @ 10,
+        /// Loopback: frames that the port sends come back to it.
+        lpbk @ 15,
+    }
+
+    /// Command on the management bus of the PHY.
+    Msca at MSCA {
+        /// Starts the command; clears itself at its end.
+        mdicmd @ 30,
+    }
+
+    /// Data of the management bus.
+    Msrwd at MSRWD {
+        /// The word that was read.
+        mdirdata: u16 = 16..=31,
+    }
+
+    /// Flow control of the MAC.
+    Mflcn at MFLCN {
+        /// Pause frames do not reach the host.
+        dpf @ 1,
+        /// Transmission pauses when the link partner asks for it.
+        rfce @ 3,
+    }
+
+    /// Largest frame.
+    Maxfrs at MAXFRS {
+        /// Bytes with FCS, without VLAN tag.
+        mfs: u16 = 16..=31,
+    }
+
+    /// Autonegotiation control.
+    Autoc at AUTOC {
+        /// The MAC takes the link for up, whether there is one or not.
+        flu @ 0,
+        /// Selector field of autonegotiation; 1 is IEEE 802.3.
+        ansf: u5 = 2..=6,
+        /// Restarts the link; clears itself.
+        restart_an @ 12,
+        /// Kind of link.
+        lms: Option<LinkMode> = 13..=15,
+    }
+
+    /// Autonegotiation control 2.
+    Autoc2 at AUTOC2 {
+        /// The EEPROM keeps the link off, for each power state.
+        link_disable: u3 = 28..=30,
+    }
+
+    // 8.2.3.24, wake-up registers.
+
+    /// Wake-up control.
+    Wuc at WUC {
+        /// The card looks for magic packets whatever the driver says, as the EEPROM has it.
+        apme @ 0,
+        /// PME_En of the PMCSR, which is the same bit.
+        pme_en @ 1,
+        /// PME_Status of the PMCSR, which is the same bit; written as 1 to clear it.
+        pme_status @ 2,
+        /// Wake-up from D3cold is advertised where there is auxiliary power.
+        advd3wuc @ 4,
+    }
+
+    /// Wake-up filter control.
+    Wufc at WUFC {
+        /// The link changes.
+        lnkc @ 0,
+        /// A magic packet.
+        mag @ 1,
+        /// A packet for one of the port's own addresses.
+        ex @ 2,
+        /// A packet for a group that the port is in.
+        mc @ 3,
+        /// A packet for everyone.
+        bc @ 4,
+    }
+
+    /// Wake-up status: the filters that something has passed. Bits are cleared by writing 1.
+    Wus at WUS {
+        /// The link has changed.
+        lnkc @ 0,
+        /// A magic packet.
+        mag @ 1,
+        /// A packet for one of the port's own addresses.
+        ex @ 2,
+        /// A packet for a group that the port is in.
+        mc @ 3,
+        /// A packet for everyone.
+        bc @ 4,
+    }
+
+    // 8.2.3.12, security; 8.2.3.3, PCIe.
+
+    /// Security receive control.
+    Secrxctrl at SECRXCTRL {
+        /// The receive path stops at the security block.
+        rx_dis @ 1,
+    }
+
+    /// Security receive status.
+    Secrxstat at SECRXSTAT {
+        /// The security block is empty.
+        secrx_rdy @ 0,
+    }
+
+    /// PCIe control, extended.
+    GcrExt at GCR_EXT {
+        /// Clears the buffers of the transaction layer.
+        buffers_clear @ 30,
+    }
+
+    /// State of the link.
+    Links at LINKS {
+        /// The link has been up since the last read.
+        link_status @ 7,
+        /// Speed; 3 is 10 Gb/s.
+        link_speed: u2 = 28..=29,
+        /// The link is up.
+        link_up @ 30,
+    }
+
+    // 8.2.3.21, flow director registers.
+
+    /// Flow director control.
+    Fdirctrl at FDIRCTRL {
+        /// Memory for filters: none, or 64, 128 or 256 KiB of the receive packet buffer.
+        pballoc: u2 = 0..=1,
+        /// The table is ready.
+        init_done @ 3,
+        /// Filters match all of their fields, rather than a signature of them.
+        perfect_match @ 4,
+        /// Descriptors tell of filters in place of the hash.
+        report_status @ 5,
+        /// The queue of packets that are dropped.
+        drop_queue: u7 = 8..=14,
+        /// Where the flexible bytes are in a packet, in units of two bytes.
+        flex_offset: u5 = 16..=20,
+        /// The table is reported as full when fewer filters than 16 times this are free.
+        full_thresh: u4 = 28..=31,
+    }
+
+    /// Flow director filter hash.
+    Fdirhash at FDIRHASH {
+        /// Hash of the filter's fields.
+        hash: u15 = 0..=14,
+        /// The driver's number of a perfect filter; the signature of another one.
+        soft_index: u15 = 16..=30,
+    }
+
+    /// Flow director command.
+    Fdircmd at FDIRCMD {
+        /// The command; 0 when it is done.
+        command: u2 = 0..=1,
+        /// A query has found the filter.
+        filter_valid @ 2,
+        /// Adding a filter that is there updates it.
+        filter_update @ 3,
+        /// Transport protocol of the filter: 1 for UDP, 2 for TCP, 3 for SCTP.
+        l4type: u2 = 5..=6,
+        /// Clears the table.
+        clear_table @ 8,
+        /// Packets that match are dropped.
+        drop @ 9,
+        /// The filter has a queue.
+        queue_en @ 15,
+        /// The queue.
+        rx_queue: u7 = 16..=22,
+    }
+
+    /// Flow director other masks: set bits for fields that are not compared.
+    Fdirm at FDIRM {
+        /// The id in a VLAN tag.
+        vlan_id @ 0,
+        /// The priority in it.
+        vlan_priority @ 1,
+        /// The pool.
+        pool @ 2,
+        /// The transport protocol, and its ports.
+        l4_protocol @ 3,
+        /// The flexible bytes.
+        flex @ 4,
+        /// Destination addresses of IPv6.
+        ipv6_destination @ 5,
+    }
+}
+
+bitfields! { #[bitfield(u8, default = 0, debug)]
+    /// Where one cause goes.
+    IvarEntry {
+        /// The MSI-X vector.
+        int_alloc: u6 = 0..=5,
+        /// The cause has a vector.
+        int_alloc_val @ 7,
+    }
+}
+
+impl Eitr {
+    /// Bits that keep the written value.
+    pub const WRITABLE: u32 = 0x0fff_fff8;
+}
+
+impl Mrqc {
+    /// MRQE: receive side scaling into 16 queues.
+    pub const RSS: u4 = u4::new(1);
+}
+
+impl Rdlen {
+    /// Descriptors in the ring.
+    #[inline]
+    pub fn descriptors(self) -> u32 {
+        u32::from(self.len().value()) * 8
+    }
+}
+
+impl Srrctl {
+    /// DESCTYPE: legacy.
+    pub const LEGACY: u3 = u3::new(0);
+    /// DESCTYPE: advanced, one buffer.
+    pub const ADVANCED: u3 = u3::new(1);
+}
+
+impl Rscctl {
+    /// The most descriptors of a packet.
+    pub fn descriptors(self) -> u32 {
+        match self.maxdesc().value() {
+            0 => 1,
+            1 => 4,
+            2 => 8,
+            _ => 16,
+        }
+    }
+}
+
+impl Tdwbal {
+    /// Low half of the address.
+    pub fn address(self) -> u32 {
+        self.headwb_low().value() << 2
+    }
+}
+
+impl Autoc2 {
+    /// Whether the link is off while the function is in D3. The bit between is not about that.
+    pub fn link_is_off_in_d3(self) -> bool {
+        self.link_disable().value() & 0b101 != 0
+    }
+}
+
+impl Wufc {
+    /// All filters of a card, of which the model has those with a name.
+    pub const FILTERS: u32 = 0x003f_00ff;
+}
+
+/// The link modes that the model can be in.
+#[bitenum(u3, exhaustive = false)]
+#[derive(Debug, PartialEq, Eq)]
+pub enum LinkMode {
+    /// 1 Gb/s, without autonegotiation.
+    Gigabit = 0,
+    /// 10 Gb/s in parallel, without autonegotiation (KX4, XAUI).
+    Parallel10G = 1,
+    /// 1 Gb/s with autonegotiation.
+    GigabitNegotiated = 2,
+    /// 10 Gb/s serial (SFI), for SFP+.
+    Serial10G = 3,
+}
+
+impl Links {
+    /// LINK_SPEED: 1 Gb/s.
+    pub const SPEED_1G: u2 = u2::new(2);
+    /// LINK_SPEED: 10 Gb/s.
+    pub const SPEED_10G: u2 = u2::new(3);
+}
+
+impl Fdircmd {
+    /// No command.
+    pub const NONE: u2 = u2::new(0);
+    /// Adds a filter.
+    pub const ADD: u2 = u2::new(1);
+    /// Removes a filter.
+    pub const REMOVE: u2 = u2::new(2);
+    /// Asks for a filter.
+    pub const QUERY: u2 = u2::new(3);
 }
 
 /// The first 24 vectors have their EITR in one place, the rest in another.
@@ -148,849 +743,6 @@ pub fn ral(entry: u32) -> u32 {
     array + entry * 8
 }
 
-// 8.2.3.1, general control registers.
-
-/// Device control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Ctrl {
-    /// PCIe master disable: the card starts no new DMA.
-    #[bit(2, rw)]
-    pub gio_dis: bool,
-    /// Link reset: resets the MAC; clears itself.
-    #[bit(3, rw)]
-    pub lnk_rst: bool,
-    /// Device reset; clears itself.
-    #[bit(26, rw)]
-    pub rst: bool,
-}
-
-/// Device status.
-#[bitfield(u32, default = 0, debug)]
-pub struct Status {
-    /// PCIe master requests may still be outstanding.
-    #[bit(19, rw)]
-    pub gio: bool,
-}
-
-/// Device control, extended.
-#[bitfield(u32, default = 0, debug)]
-pub struct CtrlExt {
-    /// A driver is in charge, rather than the firmware.
-    #[bit(28, rw)]
-    pub drv_load: bool,
-}
-
-/// Software-definable pins.
-#[bitfield(u32, default = 0, debug)]
-pub struct Esdp {
-    /// Level of pin 2: on this card, a module is in the SFP cage.
-    #[bit(2, rw)]
-    pub sdp2_data: bool,
-    /// Level of pin 3: it turns the laser off.
-    #[bit(3, rw)]
-    pub sdp3_data: bool,
-    /// Level of pin 5: it selects the higher rate of a module that has two.
-    #[bit(5, rw)]
-    pub sdp5_data: bool,
-    /// Pin 5 is an output.
-    #[bit(13, rw)]
-    pub sdp5_dir: bool,
-}
-
-/// I2C lines to the SFP module, driven by software.
-#[bitfield(u32, default = 0, debug)]
-pub struct I2cctl {
-    /// Level of the clock line.
-    #[bit(0, rw)]
-    pub clk_in: bool,
-    /// Level that the driver puts on the clock line.
-    #[bit(1, rw)]
-    pub clk_out: bool,
-    /// Level of the data line.
-    #[bit(2, rw)]
-    pub data_in: bool,
-    /// Level of the driver on the data line; high allows the module to drive it.
-    #[bit(3, rw)]
-    pub data_out: bool,
-}
-
-// 8.2.3.2, EEPROM and flash; 8.2.3.4, semaphores and firmware.
-
-/// EEPROM control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Eec {
-    /// Software asks for direct access.
-    #[bit(6, rw)]
-    pub ee_req: bool,
-    /// Direct access is granted.
-    #[bit(7, rw)]
-    pub ee_gnt: bool,
-    /// An EEPROM with a valid signature is present.
-    #[bit(8, rw)]
-    pub ee_pres: bool,
-    /// The automatic read after reset has ended.
-    #[bit(9, rw)]
-    pub auto_rd: bool,
-    /// Size of the EEPROM: 2 to the power of this plus 6, in words.
-    #[bits(11..=14, rw)]
-    pub ee_size: u4,
-    /// All that the hardware sets and software cannot change: bits 8 to 14.
-    #[bits(8..=14, rw)]
-    pub fixed: arbitrary_int::u7,
-}
-
-/// EEPROM read.
-#[bitfield(u32, default = 0, debug)]
-pub struct Eerd {
-    /// Starts a read.
-    #[bit(0, rw)]
-    pub start: bool,
-    /// The read has ended.
-    #[bit(1, rw)]
-    pub done: bool,
-    /// Which 16-bit word to read.
-    #[bits(2..=15, rw)]
-    pub addr: u14,
-    /// The word.
-    #[bits(16..=31, rw)]
-    pub data: u16,
-}
-
-/// Software semaphore.
-#[bitfield(u32, default = 0, debug)]
-pub struct Swsm {
-    /// Taken; a read sets it.
-    #[bit(0, rw)]
-    pub smbi: bool,
-    /// Software asks the firmware for the shared semaphore.
-    #[bit(1, rw)]
-    pub swesmbi: bool,
-}
-
-/// Software-firmware synchronisation (GSSR in the C driver): owners of what they share.
-#[bitfield(u32, default = 0, debug)]
-pub struct Gssr {
-    /// Software uses the bus of the first port's module, or of the second one's.
-    #[bits(1..=2, rw)]
-    pub sw_phy: u2,
-    /// Software uses registers of the MAC.
-    #[bit(3, rw)]
-    pub sw_mac: bool,
-    /// The firmware's owners of all five.
-    #[bits(5..=9, rw)]
-    pub firmware: u5,
-}
-
-/// Management of the link.
-#[bitfield(u32, default = 0, debug)]
-pub struct Mmngc {
-    /// The firmware forbids to change the link.
-    #[bit(0, rw)]
-    pub mng_veto: bool,
-}
-
-/// Firmware semaphore.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fwsm {
-    /// The firmware runs.
-    #[bit(15, rw)]
-    pub fw_val_bit: bool,
-}
-
-// 8.2.3.5, interrupt registers.
-
-/// Causes, as in EICR, EICS, EIMS, EIMC and EIAM; these have no fixed offset.
-#[bitfield(u32, default = 0, debug)]
-pub struct Causes {
-    /// Queue causes, one bit for each of the first 16 vectors.
-    #[bits(0..=15, rw)]
-    pub rtxq: u16,
-    /// Causes other than the queues, by EICR's bit number less 16.
-    #[bits(16..=29, rw)]
-    pub other: u14,
-    /// The table of the flow director is nearly full.
-    #[bit(16, rw)]
-    pub flow_dir: bool,
-    /// Link status change.
-    #[bit(20, rw)]
-    pub lsc: bool,
-    /// Pin 1 has risen.
-    #[bit(25, rw)]
-    pub gpi_sdp1: bool,
-    /// Pin 2 has risen.
-    #[bit(26, rw)]
-    pub gpi_sdp2: bool,
-    /// Uncorrectable error in a memory of the card.
-    #[bit(28, rw)]
-    pub ecc: bool,
-}
-
-/// General purpose interrupt enable.
-#[bitfield(u32, default = 0, debug)]
-pub struct Gpie {
-    /// Pin 1 is a source of interrupts.
-    #[bit(1, rw)]
-    pub sdp1_gpien: bool,
-    /// Pin 2 is a source of interrupts.
-    #[bit(2, rw)]
-    pub sdp2_gpien: bool,
-    /// One vector for each cause, as IVAR says; else all go to vector 0.
-    #[bit(4, rw)]
-    pub multiple_msix: bool,
-    /// Other clear disable: a read of EICR clears only bits 16 to 29.
-    #[bit(5, rw)]
-    pub ocd: bool,
-    /// Extended auto mask: sending a message masks the causes that EIAM names.
-    #[bit(30, rw)]
-    pub eiame: bool,
-}
-
-/// Vectors of two queues: entry 0 is receive and 1 transmit of the even one, 2 and 3 of the odd.
-#[bitfield(u32, default = 0, debug)]
-pub struct Ivar {
-    /// The vector of each cause.
-    #[bits(0..=7, rw, stride = 8)]
-    pub entry: [IvarEntry; 4],
-}
-
-/// Vectors of the TCP timer (entry 0) and of all other causes (entry 1).
-#[bitfield(u32, default = 0, debug)]
-pub struct IvarMisc {
-    /// The vector of each cause.
-    #[bits(0..=7, rw, stride = 8)]
-    pub entry: [IvarEntry; 2],
-}
-
-/// Where one cause goes.
-#[bitfield(u8, default = 0, debug)]
-pub struct IvarEntry {
-    /// The MSI-X vector.
-    #[bits(0..=5, rw)]
-    pub int_alloc: arbitrary_int::u6,
-    /// The cause has a vector.
-    #[bit(7, rw)]
-    pub int_alloc_val: bool,
-}
-
-/// Interrupt throttle of one vector.
-#[bitfield(u32, default = 0, debug)]
-pub struct Eitr {
-    /// Least time between two messages, in units of 2 µs (at 10 Gb/s).
-    #[bits(3..=11, rw)]
-    pub itr_interval: u9,
-}
-
-impl Eitr {
-    /// Bits that keep the written value.
-    pub const WRITABLE: u32 = 0x0fff_fff8;
-}
-
-// 8.2.3.7, receive registers.
-
-/// Filter control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fctrl {
-    /// Multicast promiscuous.
-    #[bit(8, rw)]
-    pub mpe: bool,
-    /// Unicast promiscuous.
-    #[bit(9, rw)]
-    pub upe: bool,
-    /// Accept broadcast.
-    #[bit(10, rw)]
-    pub bam: bool,
-}
-
-/// VLAN control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Vlnctrl {
-    /// Ethertype of a VLAN tag.
-    #[bits(0..=15, rw)]
-    pub vet: u16,
-    /// The VLAN table filters.
-    #[bit(30, rw)]
-    pub vfe: bool,
-}
-
-/// Multicast control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Mcstctrl {
-    /// Which 12 of the last 16 bits of an address select a bit of the multicast table.
-    #[bits(0..=1, rw)]
-    pub mo: u2,
-    /// The multicast table filters.
-    #[bit(2, rw)]
-    pub mfe: bool,
-}
-
-/// High half of a receive address.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rah {
-    /// The last two bytes of the address, the fifth one low.
-    #[bits(0..=15, rw)]
-    pub rah: u16,
-    /// The address is valid.
-    #[bit(31, rw)]
-    pub av: bool,
-}
-
-/// Multiple receive queues.
-#[bitfield(u32, default = 0, debug)]
-pub struct Mrqc {
-    /// How frames are distributed; [`Mrqc::RSS`] is the mode that the model knows.
-    #[bits(0..=3, rw)]
-    pub mrqe: u4,
-    /// Hash IPv4 with TCP ports.
-    #[bit(16, rw)]
-    pub ipv4_tcp: bool,
-    /// Hash IPv4 addresses.
-    #[bit(17, rw)]
-    pub ipv4: bool,
-    /// Hash IPv6 addresses.
-    #[bit(20, rw)]
-    pub ipv6: bool,
-    /// Hash IPv6 with TCP ports.
-    #[bit(21, rw)]
-    pub ipv6_tcp: bool,
-    /// Hash IPv4 with UDP ports.
-    #[bit(22, rw)]
-    pub ipv4_udp: bool,
-    /// Hash IPv6 with UDP ports.
-    #[bit(23, rw)]
-    pub ipv6_udp: bool,
-}
-
-impl Mrqc {
-    /// MRQE: receive side scaling into 16 queues.
-    pub const RSS: u4 = u4::new(1);
-}
-
-/// Checksums of received frames.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rxcsum {
-    /// Packet checksum disable: descriptors hold the RSS hash instead.
-    #[bit(13, rw)]
-    pub pcsd: bool,
-}
-
-// 8.2.3.8, receive DMA registers.
-
-/// Size of a descriptor ring (RDLEN and TDLEN are alike).
-#[bitfield(u32, default = 0, debug)]
-pub struct Rdlen {
-    /// The size in units of 128 bytes, which are eight descriptors.
-    #[bits(7..=19, rw)]
-    pub len: u13,
-}
-
-impl Rdlen {
-    /// Descriptors in the ring.
-    #[inline]
-    pub fn descriptors(self) -> u32 {
-        u32::from(self.len().value()) * 8
-    }
-}
-
-/// Receive descriptor control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rxdctl {
-    /// The queue is enabled.
-    #[bit(25, rw)]
-    pub enable: bool,
-    /// VLAN tags are stripped.
-    #[bit(30, rw)]
-    pub vme: bool,
-}
-
-/// Split and replication receive control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Srrctl {
-    /// Size of a packet buffer in KiB.
-    #[bits(0..=4, rw)]
-    pub bsizepacket: u5,
-    /// Size of a header buffer in units of 64 bytes.
-    #[bits(8..=13, rw)]
-    pub bsizeheader: u6,
-    /// Kind of descriptor: [`Srrctl::LEGACY`], [`Srrctl::ADVANCED`] or with split headers.
-    #[bits(25..=27, rw)]
-    pub desctype: u3,
-    /// Drops a frame if the ring has no descriptor, instead of holding up the packet buffer.
-    #[bit(28, rw)]
-    pub drop_en: bool,
-}
-
-impl Srrctl {
-    /// DESCTYPE: legacy.
-    pub const LEGACY: u3 = u3::new(0);
-    /// DESCTYPE: advanced, one buffer.
-    pub const ADVANCED: u3 = u3::new(1);
-}
-
-/// Receive DMA control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rdrxctl {
-    /// The FCS does not go to memory.
-    #[bit(1, rw)]
-    pub crcstrip: bool,
-    /// The DMA engine has been initialised.
-    #[bit(3, rw)]
-    pub dmaidone: bool,
-    /// Must be 0.
-    #[bits(17..=21, rw)]
-    pub rscfrstsize: u5,
-    /// Must be 1.
-    #[bit(25, rw)]
-    pub rscackc: bool,
-    /// Must be 1.
-    #[bit(26, rw)]
-    pub fcoe_wrfix: bool,
-}
-
-/// Coalescing of one receive queue.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rscctl {
-    /// The queue coalesces.
-    #[bit(0, rw)]
-    pub rscen: bool,
-    /// The most descriptors of a packet, see [`Rscctl::descriptors`].
-    #[bits(2..=3, rw)]
-    pub maxdesc: u2,
-}
-
-impl Rscctl {
-    /// The most descriptors of a packet.
-    pub fn descriptors(self) -> u32 {
-        match self.maxdesc().value() {
-            0 => 1,
-            1 => 4,
-            2 => 8,
-            _ => 16,
-        }
-    }
-}
-
-/// Control of the buffer of coalescing.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rscdbu {
-    /// Segments without payload stay alone.
-    #[bit(7, rw)]
-    pub rscackdis: bool,
-}
-
-/// The headers that the receiver looks for.
-#[bitfield(u32, default = 0, debug)]
-pub struct Psrtype {
-    /// That of TCP.
-    #[bit(4, rw)]
-    pub tcphdr: bool,
-}
-
-/// Receive filter control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rfctl {
-    /// No queue coalesces.
-    #[bit(5, rw)]
-    pub rsc_dis: bool,
-}
-
-/// Receive control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rxctrl {
-    /// The receiver is enabled.
-    #[bit(0, rw)]
-    pub rxen: bool,
-}
-
-/// Receive packet buffer of one traffic class.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rxpbsize {
-    /// Its size in KiB.
-    #[bits(10..=19, rw)]
-    pub size: u10,
-}
-
-// 8.2.3.9, transmit registers.
-
-/// Control of the arbiter of transmit descriptors.
-#[bitfield(u32, default = 0, debug)]
-pub struct Rttdcs {
-    /// The arbiter stands still.
-    #[bit(6, rw)]
-    pub arbdis: bool,
-}
-
-/// DMA transmit control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Dmatxctl {
-    /// The transmitter is enabled.
-    #[bit(0, rw)]
-    pub te: bool,
-    /// Ethertype of the VLAN tags that the card inserts.
-    #[bits(16..=31, rw)]
-    pub vt: u16,
-}
-
-/// TCP flags that segments keep, first and middle ones.
-#[bitfield(u32, default = 0, debug)]
-pub struct Dtxtcpflgl {
-    /// Of the first segment.
-    #[bits(0..=11, rw)]
-    pub first_seg: u12,
-    /// Of the segments between.
-    #[bits(16..=27, rw)]
-    pub mid_seg: u12,
-}
-
-/// TCP flags that segments keep, the last one.
-#[bitfield(u32, default = 0, debug)]
-pub struct Dtxtcpflgh {
-    /// Of the last segment.
-    #[bits(0..=11, rw)]
-    pub last_seg: u12,
-}
-
-/// Transmit descriptor control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Txdctl {
-    /// The queue is enabled.
-    #[bit(25, rw)]
-    pub enable: bool,
-}
-
-/// Low half of the address to which the head is written back.
-#[bitfield(u32, default = 0, debug)]
-pub struct Tdwbal {
-    /// The head is written back.
-    #[bit(0, rw)]
-    pub head_wb_en: bool,
-    /// The address less its lowest two bits, which are 0.
-    #[bits(2..=31, rw)]
-    pub headwb_low: u30,
-}
-
-impl Tdwbal {
-    /// Low half of the address.
-    pub fn address(self) -> u32 {
-        self.headwb_low().value() << 2
-    }
-}
-
-// 8.2.3.22, MAC registers.
-
-/// MAC control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Hlreg0 {
-    /// The card appends the FCS.
-    #[bit(0, rw)]
-    pub txcrcen: bool,
-    /// The MAC strips the FCS.
-    #[bit(1, rw)]
-    pub rxcrcstrp: bool,
-    /// Frames up to MAXFRS are taken.
-    #[bit(2, rw)]
-    pub jumboen: bool,
-    /// Short frames are padded.
-    #[bit(10, rw)]
-    pub txpaden: bool,
-    /// Loopback: frames that the port sends come back to it.
-    #[bit(15, rw)]
-    pub lpbk: bool,
-}
-
-/// Command on the management bus of the PHY.
-#[bitfield(u32, default = 0, debug)]
-pub struct Msca {
-    /// Starts the command; clears itself at its end.
-    #[bit(30, rw)]
-    pub mdicmd: bool,
-}
-
-/// Data of the management bus.
-#[bitfield(u32, default = 0, debug)]
-pub struct Msrwd {
-    /// The word that was read.
-    #[bits(16..=31, rw)]
-    pub mdirdata: u16,
-}
-
-/// Flow control of the MAC.
-#[bitfield(u32, default = 0, debug)]
-pub struct Mflcn {
-    /// Pause frames do not reach the host.
-    #[bit(1, rw)]
-    pub dpf: bool,
-    /// Transmission pauses when the link partner asks for it.
-    #[bit(3, rw)]
-    pub rfce: bool,
-}
-
-/// Largest frame.
-#[bitfield(u32, default = 0, debug)]
-pub struct Maxfrs {
-    /// Bytes with FCS, without VLAN tag.
-    #[bits(16..=31, rw)]
-    pub mfs: u16,
-}
-
-/// Autonegotiation control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Autoc {
-    /// The MAC takes the link for up, whether there is one or not.
-    #[bit(0, rw)]
-    pub flu: bool,
-    /// Selector field of autonegotiation; 1 is IEEE 802.3.
-    #[bits(2..=6, rw)]
-    pub ansf: u5,
-    /// Restarts the link; clears itself.
-    #[bit(12, rw)]
-    pub restart_an: bool,
-    /// Kind of link.
-    #[bits(13..=15, rw)]
-    pub lms: Option<LinkMode>,
-}
-
-/// Autonegotiation control 2.
-#[bitfield(u32, default = 0, debug)]
-pub struct Autoc2 {
-    /// The EEPROM keeps the link off, for each power state.
-    #[bits(28..=30, rw)]
-    pub link_disable: u3,
-}
-
-impl Autoc2 {
-    /// Whether the link is off while the function is in D3. The bit between is not about that.
-    pub fn link_is_off_in_d3(self) -> bool {
-        self.link_disable().value() & 0b101 != 0
-    }
-}
-
-// 8.2.3.24, wake-up registers.
-
-/// Wake-up control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Wuc {
-    /// The card looks for magic packets whatever the driver says, as the EEPROM has it.
-    #[bit(0, rw)]
-    pub apme: bool,
-    /// PME_En of the PMCSR, which is the same bit.
-    #[bit(1, rw)]
-    pub pme_en: bool,
-    /// PME_Status of the PMCSR, which is the same bit; written as 1 to clear it.
-    #[bit(2, rw)]
-    pub pme_status: bool,
-    /// Wake-up from D3cold is advertised where there is auxiliary power.
-    #[bit(4, rw)]
-    pub advd3wuc: bool,
-}
-
-/// Wake-up filter control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Wufc {
-    /// The link changes.
-    #[bit(0, rw)]
-    pub lnkc: bool,
-    /// A magic packet.
-    #[bit(1, rw)]
-    pub mag: bool,
-    /// A packet for one of the port's own addresses.
-    #[bit(2, rw)]
-    pub ex: bool,
-    /// A packet for a group that the port is in.
-    #[bit(3, rw)]
-    pub mc: bool,
-    /// A packet for everyone.
-    #[bit(4, rw)]
-    pub bc: bool,
-}
-
-impl Wufc {
-    /// All filters of a card, of which the model has those with a name.
-    pub const FILTERS: u32 = 0x003f_00ff;
-}
-
-/// Wake-up status: the filters that something has passed. Bits are cleared by writing 1.
-#[bitfield(u32, default = 0, debug)]
-pub struct Wus {
-    /// The link has changed.
-    #[bit(0, rw)]
-    pub lnkc: bool,
-    /// A magic packet.
-    #[bit(1, rw)]
-    pub mag: bool,
-    /// A packet for one of the port's own addresses.
-    #[bit(2, rw)]
-    pub ex: bool,
-    /// A packet for a group that the port is in.
-    #[bit(3, rw)]
-    pub mc: bool,
-    /// A packet for everyone.
-    #[bit(4, rw)]
-    pub bc: bool,
-}
-
-// 8.2.3.12, security; 8.2.3.3, PCIe.
-
-/// Security receive control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Secrxctrl {
-    /// The receive path stops at the security block.
-    #[bit(1, rw)]
-    pub rx_dis: bool,
-}
-
-/// Security receive status.
-#[bitfield(u32, default = 0, debug)]
-pub struct Secrxstat {
-    /// The security block is empty.
-    #[bit(0, rw)]
-    pub secrx_rdy: bool,
-}
-
-/// PCIe control, extended.
-#[bitfield(u32, default = 0, debug)]
-pub struct GcrExt {
-    /// Clears the buffers of the transaction layer.
-    #[bit(30, rw)]
-    pub buffers_clear: bool,
-}
-
-/// The link modes that the model can be in.
-#[bitenum(u3, exhaustive = false)]
-#[derive(Debug, PartialEq, Eq)]
-pub enum LinkMode {
-    /// 1 Gb/s, without autonegotiation.
-    Gigabit = 0,
-    /// 10 Gb/s in parallel, without autonegotiation (KX4, XAUI).
-    Parallel10G = 1,
-    /// 1 Gb/s with autonegotiation.
-    GigabitNegotiated = 2,
-    /// 10 Gb/s serial (SFI), for SFP+.
-    Serial10G = 3,
-}
-
-/// State of the link.
-#[bitfield(u32, default = 0, debug)]
-pub struct Links {
-    /// The link has been up since the last read.
-    #[bit(7, rw)]
-    pub link_status: bool,
-    /// Speed; 3 is 10 Gb/s.
-    #[bits(28..=29, rw)]
-    pub link_speed: u2,
-    /// The link is up.
-    #[bit(30, rw)]
-    pub link_up: bool,
-}
-
-impl Links {
-    /// LINK_SPEED: 1 Gb/s.
-    pub const SPEED_1G: u2 = u2::new(2);
-    /// LINK_SPEED: 10 Gb/s.
-    pub const SPEED_10G: u2 = u2::new(3);
-}
-
-// 8.2.3.21, flow director registers.
-
-/// Flow director control.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fdirctrl {
-    /// Memory for filters: none, or 64, 128 or 256 KiB of the receive packet buffer.
-    #[bits(0..=1, rw)]
-    pub pballoc: u2,
-    /// The table is ready.
-    #[bit(3, rw)]
-    pub init_done: bool,
-    /// Filters match all of their fields, rather than a signature of them.
-    #[bit(4, rw)]
-    pub perfect_match: bool,
-    /// Descriptors tell of filters in place of the hash.
-    #[bit(5, rw)]
-    pub report_status: bool,
-    /// The queue of packets that are dropped.
-    #[bits(8..=14, rw)]
-    pub drop_queue: u7,
-    /// Where the flexible bytes are in a packet, in units of two bytes.
-    #[bits(16..=20, rw)]
-    pub flex_offset: u5,
-    /// The table is reported as full when fewer filters than 16 times this are free.
-    #[bits(28..=31, rw)]
-    pub full_thresh: u4,
-}
-
-/// Flow director filter hash.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fdirhash {
-    /// Hash of the filter's fields.
-    #[bits(0..=14, rw)]
-    pub hash: u15,
-    /// The driver's number of a perfect filter; the signature of another one.
-    #[bits(16..=30, rw)]
-    pub soft_index: u15,
-}
-
-/// Flow director command.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fdircmd {
-    /// The command; 0 when it is done.
-    #[bits(0..=1, rw)]
-    pub command: u2,
-    /// A query has found the filter.
-    #[bit(2, rw)]
-    pub filter_valid: bool,
-    /// Adding a filter that is there updates it.
-    #[bit(3, rw)]
-    pub filter_update: bool,
-    /// Transport protocol of the filter: 1 for UDP, 2 for TCP, 3 for SCTP.
-    #[bits(5..=6, rw)]
-    pub l4type: u2,
-    /// Clears the table.
-    #[bit(8, rw)]
-    pub clear_table: bool,
-    /// Packets that match are dropped.
-    #[bit(9, rw)]
-    pub drop: bool,
-    /// The filter has a queue.
-    #[bit(15, rw)]
-    pub queue_en: bool,
-    /// The queue.
-    #[bits(16..=22, rw)]
-    pub rx_queue: u7,
-}
-
-impl Fdircmd {
-    /// No command.
-    pub const NONE: u2 = u2::new(0);
-    /// Adds a filter.
-    pub const ADD: u2 = u2::new(1);
-    /// Removes a filter.
-    pub const REMOVE: u2 = u2::new(2);
-    /// Asks for a filter.
-    pub const QUERY: u2 = u2::new(3);
-}
-
-/// Flow director other masks: set bits for fields that are not compared.
-#[bitfield(u32, default = 0, debug)]
-pub struct Fdirm {
-    /// The id in a VLAN tag.
-    #[bit(0, rw)]
-    pub vlan_id: bool,
-    /// The priority in it.
-    #[bit(1, rw)]
-    pub vlan_priority: bool,
-    /// The pool.
-    #[bit(2, rw)]
-    pub pool: bool,
-    /// The transport protocol, and its ports.
-    #[bit(3, rw)]
-    pub l4_protocol: bool,
-    /// The flexible bytes.
-    #[bit(4, rw)]
-    pub flex: bool,
-    /// Destination addresses of IPv6.
-    #[bit(5, rw)]
-    pub ipv6_destination: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -1003,7 +755,7 @@ mod tests {
             (offset::ESDP, 0x4),
             (offset::I2CCTL, 0xf),
             (offset::RDRXCTL, 0xa),
-            (offset::RXPBSIZE, 0x0008_0000),
+            (offset::RXPBSIZE0, 0x0008_0000),
             (offset::HLREG0, 0x403),
             (offset::MSRWD, 0xffff_0000),
             (offset::MAXFRS, 0x05ee_0000),

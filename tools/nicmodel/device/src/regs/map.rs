@@ -3,39 +3,13 @@
 
 use arbitrary_int::{u4, u5, u10, u12};
 
-use super::Access::{Control, Counter, Doorbell, Memory, ReadOnly, WideHigh, WideLow};
+use super::Access::{Control, Counter, Doorbell, Effect, Memory, ReadOnly, WideHigh, WideLow};
+use super::Entry;
 use super::bits::{
     Autoc, Dmatxctl, Dtxtcpflgh, Dtxtcpflgl, Eec, Esdp, Fwsm, Hlreg0, I2cctl, LinkMode, Maxfrs,
     Msrwd, Rdrxctl, Rxpbsize, Vlnctrl, Wuc,
 };
-use super::{Access, Effect, Entry, offset};
 use crate::counters::wide;
-
-const fn one(name: &'static str, offset: u32, reset: u32, access: Access) -> Entry {
-    array(name, offset, 1, 4, reset, access)
-}
-
-const fn array(
-    name: &'static str,
-    offset: u32,
-    count: u32,
-    stride: u32,
-    reset: u32,
-    access: Access,
-) -> Entry {
-    Entry {
-        name,
-        offset,
-        count,
-        stride,
-        reset,
-        access,
-    }
-}
-
-const fn effect(name: &'static str, offset: u32, reset: u32, effect: Effect) -> Entry {
-    one(name, offset, reset, Access::Effect(effect))
-}
 
 /// Both I2C lines high: the bus is idle.
 const I2C_IDLE: I2cctl = I2cctl::ZERO
@@ -60,10 +34,9 @@ const MAXFRS: Maxfrs = Maxfrs::ZERO.with_mfs(1518);
 const AUTOC: Autoc = Autoc::ZERO
     .with_ansf(u5::new(1))
     .with_lms(LinkMode::Serial10G);
-/// The transmitter is off.
 /// Value of ANLP1: negotiation has left its first state.
 pub(crate) const NEGOTIATION_BEGUN: u32 = 0x0001_0000;
-
+/// The transmitter is off.
 const DMATXCTL: Dmatxctl = Dmatxctl::ZERO.with_vt(VLAN);
 /// All but FIN and PSH.
 const DTXTCPFLGL: Dtxtcpflgl = Dtxtcpflgl::ZERO
@@ -86,386 +59,368 @@ const FWSM: Fwsm = Fwsm::ZERO.with_fw_val_bit(true);
 /// Ethertype of a VLAN tag.
 const VLAN: u16 = 0x8100;
 
-/// Every register that the model knows. Where two entries cover the same word the first counts.
-pub const REGISTERS: &[Entry] = &[
+/// Makes the table, and a constant for the offset of each register. A line is the name, for an array
+/// the number of registers and their distance unless that is 4, the offset in BAR 0 of the first one,
+/// the effect of an access, and the value after reset unless that is 0.
+macro_rules! registers {
+    ($($name:ident $([$count:literal $(every $stride:literal)?])? at $offset:literal:
+       $access:expr $(, reset $reset:expr)?;)*) => {
+        /// Offsets of the registers, of arrays those of the first ones.
+        #[allow(missing_docs)] // the names are those of the data sheet
+        pub mod offset {
+            /// Distance between two queues of a ring register.
+            pub const QUEUE: u32 = 0x40;
+            $(pub const $name: u32 = $offset;)*
+        }
+
+        /// Every register that the model knows. Where two entries cover the same word the first counts.
+        pub const REGISTERS: &[Entry] = &[$(Entry {
+            name: stringify!($name),
+            offset: $offset,
+            count: or!($($count)?, 1),
+            stride: or!($($($stride)?)?, 4),
+            reset: or!($($reset)?, 0),
+            access: $access,
+        }),*];
+    };
+}
+
+macro_rules! or {
+    (, $default:literal) => {
+        $default
+    };
+    ($value:expr, $default:literal) => {
+        $value
+    };
+}
+
+registers! {
     // General
-    effect("CTRL", offset::CTRL, 0, Effect::Ctrl),
-    effect("STATUS", offset::STATUS, 0, Effect::Status),
-    one("CTRL_EXT", offset::CTRL_EXT, 0, Memory),
+    CTRL at 0x00000: Effect;
+    STATUS at 0x00008: Effect;
+    CTRL_EXT at 0x00018: Memory;
     // SDP2: a module is in the SFP cage.
-    effect(
-        "ESDP",
-        offset::ESDP,
-        Esdp::ZERO.with_sdp2_data(true).raw_value(),
-        Effect::Esdp,
-    ),
-    effect(
-        "I2CCTL",
-        offset::I2CCTL,
-        I2C_IDLE.raw_value(),
-        Effect::I2cctl,
-    ),
-    effect("FRTIMER", 0x00048, 0, Effect::Frtimer),
-    one("TCPTIMER", 0x0004c, 0, Memory),
+    ESDP at 0x00020: Effect, reset Esdp::ZERO.with_sdp2_data(true).raw_value();
+    I2CCTL at 0x00028: Effect, reset I2C_IDLE.raw_value();
+    FRTIMER at 0x00048: Effect;
+    TCPTIMER at 0x0004c: Memory;
     // LED 2 shows the link and its activity.
-    one("LEDCTL", 0x00200, 0x0004_0000, Memory),
-    one("TSSDP", 0x0003c, 0, Memory),
+    LEDCTL at 0x00200: Memory, reset 0x0004_0000;
+    TSSDP at 0x0003c: Memory;
     // Interrupts
-    array("PFVFLREC", 0x00600, 2, 4, 0, Memory),
-    array("PFMBICR", 0x00710, 4, 4, 0, Memory),
-    array("PFMBIMR", 0x00720, 4, 4, 0, Memory),
-    effect("EICR", offset::EICR, 0, Effect::Eicr),
-    effect("EICS", offset::EICS, 0, Effect::Eics),
-    effect("EIAC", offset::EIAC, 0, Effect::Eiac),
-    array("EITR", offset::EITR, 24, 4, 0, Access::Effect(Effect::Eitr)),
-    effect("EIMS", offset::EIMS, 0, Effect::Eims),
-    effect("EIMC", offset::EIMC, 0, Effect::Eimc),
-    effect("EIAM", offset::EIAM, 0, Effect::Eiam),
-    one("EITRSEL", 0x00894, 0, Memory),
-    effect("GPIE", offset::GPIE, 0, Effect::Gpie),
-    array("IVAR", offset::IVAR, 64, 4, 0, Control),
-    one("IVAR_MISC", offset::IVAR_MISC, 0, Control),
-    array(
-        "EICS_EX",
-        offset::EICS_EX,
-        2,
-        4,
-        0,
-        Access::Effect(Effect::EicsEx),
-    ),
-    array(
-        "EIMS_EX",
-        offset::EIMS_EX,
-        2,
-        4,
-        0,
-        Access::Effect(Effect::EimsEx),
-    ),
-    array(
-        "EIMC_EX",
-        offset::EIMC_EX,
-        2,
-        4,
-        0,
-        Access::Effect(Effect::EimcEx),
-    ),
-    array(
-        "EIAM_EX",
-        offset::EIAM_EX,
-        2,
-        4,
-        0,
-        Access::Effect(Effect::EiamEx),
-    ),
-    array(
-        "EITR_HIGH",
-        offset::EITR_HIGH,
-        104,
-        4,
-        0,
-        Access::Effect(Effect::Eitr),
-    ),
+    PFVFLREC[2] at 0x00600: Memory;
+    PFMBICR[4] at 0x00710: Memory;
+    PFMBIMR[4] at 0x00720: Memory;
+    EICR at 0x00800: Effect;
+    EICS at 0x00808: Effect;
+    EIAC at 0x00810: Effect;
+    EITR[24] at 0x00820: Effect;
+    EIMS at 0x00880: Effect;
+    EIMC at 0x00888: Effect;
+    EIAM at 0x00890: Effect;
+    EITRSEL at 0x00894: Memory;
+    GPIE at 0x00898: Effect;
+    IVAR[64] at 0x00900: Control;
+    IVAR_MISC at 0x00a00: Control;
+    EICS_EX[2] at 0x00a90: Effect;
+    EIMS_EX[2] at 0x00aa0: Effect;
+    EIMC_EX[2] at 0x00ab0: Effect;
+    EIAM_EX[2] at 0x00ad0: Effect;
+    EITR_HIGH[104] at 0x12300: Effect;
     // Receive rings
-    array("RDBAL", offset::RDBAL, 64, 0x40, 0, Control),
-    array("RDBAH", offset::RDBAH, 64, 0x40, 0, Control),
-    array("RDLEN", offset::RDLEN, 64, 0x40, 0, Control),
-    array("DCA_RXCTRL_HIGH", 0x0100c, 64, 0x40, 0, Memory),
-    array("RDH", offset::RDH, 64, 0x40, 0, Control),
-    array("SRRCTL_HIGH", offset::SRRCTL_HIGH, 64, 0x40, 0, Control),
-    array("RDT", offset::RDT, 64, 0x40, 0, Doorbell),
-    array("RXDCTL", offset::RXDCTL, 64, 0x40, 0, Doorbell),
-    array("RSCCTL", offset::RSCCTL, 64, 0x40, 0, Memory),
-    array("QPRC", offset::QPRC, 16, 0x40, 0, Counter),
-    array("QPRDC", offset::QPRDC, 16, 0x40, 0, Counter),
-    array("QBRC_L", offset::QBRC_L, 16, 0x40, 0, WideLow(wide::QBRC)),
-    array("QBRC_H", offset::QBRC_H, 16, 0x40, 0, WideHigh(wide::QBRC)),
-    array("SRRCTL", offset::SRRCTL, 16, 4, 0, Control),
-    array("RTRPT4C", 0x02140, 8, 4, 0, Memory),
-    array("RTRPT4S", 0x02160, 8, 4, 0, Memory),
-    array("DCA_RXCTRL", 0x02200, 16, 4, 0, Memory),
-    array("RQSMR", 0x02300, 32, 4, 0, Memory),
-    one("RTRPCS", 0x02430, 0, Memory),
-    one("RDRXCTL", offset::RDRXCTL, RDRXCTL.raw_value(), Control),
-    one("PFQDE", 0x02f04, 0, Memory),
-    one("RXDSTATCTRL", 0x02f40, 0, Memory),
-    effect("RXCTRL", offset::RXCTRL, 0, Effect::Rxctrl),
-    one("PFCTOP", 0x03008, 0, Memory),
-    one("RTRUP2TC", 0x03020, 0, Memory),
-    one("RSCDBU", offset::RSCDBU, 0, Memory),
-    array("FCTTV", 0x03200, 4, 4, 0, Memory),
-    array("FCRTL", 0x03220, 8, 4, 0, Memory),
-    array("PXON2OFFCNT", 0x03240, 8, 4, 0, Counter),
-    array("FCRTH", 0x03260, 8, 4, 0, Memory),
-    one("FCRTV", 0x032a0, 0, Memory),
+    RDBAL[64 every 0x40] at 0x01000: Control;
+    RDBAH[64 every 0x40] at 0x01004: Control;
+    RDLEN[64 every 0x40] at 0x01008: Control;
+    DCA_RXCTRL_HIGH[64 every 0x40] at 0x0100c: Memory;
+    RDH[64 every 0x40] at 0x01010: Control;
+    SRRCTL_HIGH[64 every 0x40] at 0x01014: Control;
+    RDT[64 every 0x40] at 0x01018: Doorbell;
+    RXDCTL[64 every 0x40] at 0x01028: Doorbell;
+    RSCCTL[64 every 0x40] at 0x0102c: Memory;
+    QPRC[16 every 0x40] at 0x01030: Counter;
+    QPRDC[16 every 0x40] at 0x01430: Counter;
+    QBRC_L[16 every 0x40] at 0x01034: WideLow(wide::QBRC);
+    QBRC_H[16 every 0x40] at 0x01038: WideHigh(wide::QBRC);
+    SRRCTL[16] at 0x02100: Control;
+    RTRPT4C[8] at 0x02140: Memory;
+    RTRPT4S[8] at 0x02160: Memory;
+    DCA_RXCTRL[16] at 0x02200: Memory;
+    RQSMR[32] at 0x02300: Memory;
+    RTRPCS at 0x02430: Memory;
+    RDRXCTL at 0x02f00: Control, reset RDRXCTL.raw_value();
+    PFQDE at 0x02f04: Memory;
+    RXDSTATCTRL at 0x02f40: Memory;
+    RXCTRL at 0x03000: Effect;
+    PFCTOP at 0x03008: Memory;
+    RTRUP2TC at 0x03020: Memory;
+    RSCDBU at 0x03028: Memory;
+    FCTTV[4] at 0x03200: Memory;
+    FCRTL[8] at 0x03220: Memory;
+    PXON2OFFCNT[8] at 0x03240: Counter;
+    FCRTH[8] at 0x03260: Memory;
+    FCRTV at 0x032a0: Memory;
     // All 512 KiB of packet buffer belong to the first traffic class.
-    one("RXPBSIZE0", offset::RXPBSIZE, RXPBSIZE.raw_value(), Control),
-    array("RXPBSIZE", offset::RXPBSIZE + 4, 7, 4, 0, Memory),
-    array("RTRPT2C", 0x03c20, 8, 4, 0, Memory),
-    one("FCCFG", 0x03d00, 0, Memory),
+    RXPBSIZE0 at 0x03c00: Control, reset RXPBSIZE.raw_value();
+    RXPBSIZE[7] at 0x03c04: Memory;
+    RTRPT2C[8] at 0x03c20: Memory;
+    FCCFG at 0x03d00: Memory;
     // Receive rings 64 to 127 exist only for virtual functions; the model gives them no life.
-    array("RX_RING_HIGH", 0x0d000, 1024, 4, 0, Memory),
+    RX_RING_HIGH[1024] at 0x0d000: Memory;
     // Statistics
-    array("PXONTXC", 0x03f00, 8, 4, 0, Counter),
-    array("PXOFFTXC", 0x03f20, 8, 4, 0, Counter),
-    one("LXONTXC", 0x03f60, 0, Counter),
-    one("LXOFFTXC", 0x03f68, 0, Counter),
-    array("MPC", offset::MPC, 8, 4, 0, Counter),
-    array("RNBC", 0x03fc0, 8, 4, 0, Counter),
-    one("CRCERRS", offset::CRCERRS, 0, Counter),
-    one("ILLERRC", offset::ILLERRC, 0, Counter),
-    one("ERRBC", 0x04008, 0, Counter),
-    one("MSPDC", 0x04010, 0, Counter),
-    one("MLFC", 0x04034, 0, Counter),
-    one("MRFC", 0x04038, 0, Counter),
-    one("RLEC", offset::RLEC, 0, Counter),
-    array("PRC", offset::PRC64, 6, 4, 0, Counter),
-    one("GPRC", offset::GPRC, 0, Counter),
-    one("BPRC", offset::BPRC, 0, Counter),
-    one("MPRC", offset::MPRC, 0, Counter),
-    one("GPTC", offset::GPTC, 0, Counter),
-    one("GORCL", offset::GORCL, 0, WideLow(wide::GORC)),
-    one("GORCH", offset::GORCL + 4, 0, WideHigh(wide::GORC)),
-    one("GOTCL", offset::GOTCL, 0, WideLow(wide::GOTC)),
-    one("GOTCH", offset::GOTCL + 4, 0, WideHigh(wide::GOTC)),
-    one("RUC", offset::RUC, 0, Counter),
-    one("RFC", 0x040a8, 0, Counter),
-    one("ROC", offset::ROC, 0, Counter),
-    one("RJC", 0x040b0, 0, Counter),
-    one("MNGPRC", 0x040b4, 0, Counter),
-    one("MNGPDC", 0x040b8, 0, Counter),
-    one("TORL", offset::TORL, 0, WideLow(wide::TOR)),
-    one("TORH", offset::TORL + 4, 0, WideHigh(wide::TOR)),
-    one("TPR", offset::TPR, 0, Counter),
-    one("TPT", offset::TPT, 0, Counter),
-    array("PTC", offset::PTC64, 6, 4, 0, Counter),
-    one("MPTC", offset::MPTC, 0, Counter),
-    one("BPTC", offset::BPTC, 0, Counter),
-    one("XEC", offset::XEC, 0, Counter),
-    array("PXONRXCNT", 0x04140, 8, 4, 0, Counter),
-    array("PXOFFRXCNT", 0x04160, 8, 4, 0, Counter),
-    one("LXONRXCNT", offset::LXONRXCNT, 0, Counter),
-    one("LXOFFRXCNT", offset::LXOFFRXCNT, 0, Counter),
-    one("RXNFGPC", 0x041b0, 0, Counter),
-    array("RXNFGBC", 0x041b4, 2, 4, 0, Counter),
-    array("PXONRXC", 0x0cf00, 8, 4, 0, Counter),
-    array("PXOFFRXC", 0x0cf20, 8, 4, 0, Counter),
-    one("LXONRXC", 0x0cf60, 0, Counter),
-    one("LXOFFRXC", 0x0cf68, 0, Counter),
-    one("MNGPTC", 0x0cf90, 0, Counter),
-    array("QBTC_L", offset::QBTC_L, 16, 8, 0, WideLow(wide::QBTC)),
-    array("QBTC_H", offset::QBTC_L + 4, 16, 8, 0, WideHigh(wide::QBTC)),
-    one("SSVPC", 0x08780, 0, Counter),
-    one("FCCRC", 0x05118, 0, Counter),
-    one("FCOERPDC", 0x0241c, 0, Counter),
-    one("FCLAST", 0x02424, 0, Counter),
-    one("FCOEPRC", 0x02428, 0, Counter),
-    one("FCOEDWRC", 0x0242c, 0, Counter),
-    one("FCOEPTC", 0x08784, 0, Counter),
-    one("FCOEDWTC", 0x08788, 0, Counter),
+    PXONTXC[8] at 0x03f00: Counter;
+    PXOFFTXC[8] at 0x03f20: Counter;
+    LXONTXC at 0x03f60: Counter;
+    LXOFFTXC at 0x03f68: Counter;
+    MPC[8] at 0x03fa0: Counter;
+    RNBC[8] at 0x03fc0: Counter;
+    CRCERRS at 0x04000: Counter;
+    ILLERRC at 0x04004: Counter;
+    ERRBC at 0x04008: Counter;
+    MSPDC at 0x04010: Counter;
+    MLFC at 0x04034: Counter;
+    MRFC at 0x04038: Counter;
+    RLEC at 0x04040: Counter;
+    PRC[6] at 0x0405c: Counter;
+    GPRC at 0x04074: Counter;
+    BPRC at 0x04078: Counter;
+    MPRC at 0x0407c: Counter;
+    GPTC at 0x04080: Counter;
+    GORCL at 0x04088: WideLow(wide::GORC);
+    GORCH at 0x0408c: WideHigh(wide::GORC);
+    GOTCL at 0x04090: WideLow(wide::GOTC);
+    GOTCH at 0x04094: WideHigh(wide::GOTC);
+    RUC at 0x040a4: Counter;
+    RFC at 0x040a8: Counter;
+    ROC at 0x040ac: Counter;
+    RJC at 0x040b0: Counter;
+    MNGPRC at 0x040b4: Counter;
+    MNGPDC at 0x040b8: Counter;
+    TORL at 0x040c0: WideLow(wide::TOR);
+    TORH at 0x040c4: WideHigh(wide::TOR);
+    TPR at 0x040d0: Counter;
+    TPT at 0x040d4: Counter;
+    PTC[6] at 0x040d8: Counter;
+    MPTC at 0x040f0: Counter;
+    BPTC at 0x040f4: Counter;
+    XEC at 0x04120: Counter;
+    PXONRXCNT[8] at 0x04140: Counter;
+    PXOFFRXCNT[8] at 0x04160: Counter;
+    LXONRXCNT at 0x041a4: Counter;
+    LXOFFRXCNT at 0x041a8: Counter;
+    RXNFGPC at 0x041b0: Counter;
+    RXNFGBC[2] at 0x041b4: Counter;
+    PXONRXC[8] at 0x0cf00: Counter;
+    PXOFFRXC[8] at 0x0cf20: Counter;
+    LXONRXC at 0x0cf60: Counter;
+    LXOFFRXC at 0x0cf68: Counter;
+    MNGPTC at 0x0cf90: Counter;
+    QBTC_L[16 every 8] at 0x08700: WideLow(wide::QBTC);
+    QBTC_H[16 every 8] at 0x08704: WideHigh(wide::QBTC);
+    SSVPC at 0x08780: Counter;
+    FCCRC at 0x05118: Counter;
+    FCOERPDC at 0x0241c: Counter;
+    FCLAST at 0x02424: Counter;
+    FCOEPRC at 0x02428: Counter;
+    FCOEDWRC at 0x0242c: Counter;
+    FCOEPTC at 0x08784: Counter;
+    FCOEDWTC at 0x08788: Counter;
     // MAC and link
-    one("PCS1GCFIG", 0x04200, 0, Memory),
-    one("PCS1GLCTL", 0x04208, 0, Memory),
-    one("PCS1GLSTA", 0x0420c, 0, ReadOnly),
-    one("PCS1GANA", 0x04218, 0, Memory),
-    one("PCS1GANLP", 0x0421c, 0, ReadOnly),
-    one("HLREG0", offset::HLREG0, HLREG0.raw_value(), Control),
-    one("HLREG1", 0x04244, 0, Memory),
-    one("PAP", 0x04248, 0, Memory),
-    effect("MSCA", offset::MSCA, 0, Effect::Msca),
+    PCS1GCFIG at 0x04200: Memory;
+    PCS1GLCTL at 0x04208: Memory;
+    PCS1GLSTA at 0x0420c: ReadOnly;
+    PCS1GANA at 0x04218: Memory;
+    PCS1GANLP at 0x0421c: ReadOnly;
+    HLREG0 at 0x04240: Control, reset HLREG0.raw_value();
+    HLREG1 at 0x04244: Memory;
+    PAP at 0x04248: Memory;
+    MSCA at 0x0425c: Effect;
     // No PHY answers on the management bus.
-    one("MSRWD", offset::MSRWD, NO_PHY.raw_value(), ReadOnly),
-    one("MAXFRS", offset::MAXFRS, MAXFRS.raw_value(), Control),
-    one("MFLCN", offset::MFLCN, 0, Memory),
-    one("MACS", 0x0429c, 0, Memory),
-    effect("AUTOC", offset::AUTOC, AUTOC.raw_value(), Effect::Autoc),
-    effect("LINKS", offset::LINKS, 0, Effect::Links),
-    one("AUTOC2", offset::AUTOC2, 0, Memory),
-    one("AUTOC3", 0x042ac, 0, Memory),
-    one("ANLP1", offset::ANLP1, NEGOTIATION_BEGUN, ReadOnly),
-    one("ANLP2", 0x042b4, 0, ReadOnly),
-    effect("MMNGC", offset::MMNGC, 0, Effect::Mmngc),
-    one("MDFTC1", 0x042b8, 0, Memory),
-    one("KRPCSFC", 0x042e0, 0, Memory),
-    one("LINKS2", 0x04324, 0, ReadOnly),
-    one("MACC", 0x04330, 0, Memory),
-    one("ATLASCTL", 0x04800, 0, Memory),
-    one("CORECTL", offset::CORECTL, 0, Memory),
+    MSRWD at 0x04260: ReadOnly, reset NO_PHY.raw_value();
+    MAXFRS at 0x04268: Control, reset MAXFRS.raw_value();
+    MFLCN at 0x04294: Memory;
+    MACS at 0x0429c: Memory;
+    AUTOC at 0x042a0: Effect, reset AUTOC.raw_value();
+    LINKS at 0x042a4: Effect;
+    AUTOC2 at 0x042a8: Memory;
+    AUTOC3 at 0x042ac: Memory;
+    ANLP1 at 0x042b0: ReadOnly, reset NEGOTIATION_BEGUN;
+    ANLP2 at 0x042b4: ReadOnly;
+    MMNGC at 0x042d0: Effect;
+    MDFTC1 at 0x042b8: Memory;
+    KRPCSFC at 0x042e0: Memory;
+    LINKS2 at 0x04324: ReadOnly;
+    MACC at 0x04330: Memory;
+    ATLASCTL at 0x04800: Memory;
+    CORECTL at 0x14f00: Memory;
     // Transmit
-    one("RTTDCS", offset::RTTDCS, 0, Memory),
-    one("RTTDQSEL", offset::RTTDQSEL, 0, Memory),
-    array("RTTDT1", 0x04908, 2, 4, 0, Memory),
-    array("RTTDT2C", 0x04910, 8, 4, 0, Memory),
-    array("TXPBTHRESH", 0x04950, 8, 4, 0, Memory),
-    one("RTTBCNRM", 0x04980, 0, Memory),
-    one("RTTBCNRC", offset::RTTBCNRC, 0, Memory),
-    one("DMATXCTL", offset::DMATXCTL, DMATXCTL.raw_value(), Control),
-    one(
-        "DTXTCPFLGL",
-        offset::DTXTCPFLGL,
-        DTXTCPFLGL.raw_value(),
-        Control,
-    ),
-    one(
-        "DTXTCPFLGH",
-        offset::DTXTCPFLGH,
-        DTXTCPFLGH.raw_value(),
-        Control,
-    ),
-    array("TDBAL", offset::TDBAL, 128, 0x40, 0, Control),
-    array("TDBAH", offset::TDBAH, 128, 0x40, 0, Control),
-    array("TDLEN", offset::TDLEN, 128, 0x40, 0, Control),
-    array("DCA_TXCTRL", 0x0600c, 128, 0x40, 0, Memory),
-    array("TDH", offset::TDH, 128, 0x40, 0, Control),
-    array("TDT", offset::TDT, 128, 0x40, 0, Doorbell),
-    array("TXDCTL", offset::TXDCTL, 128, 0x40, 0, Doorbell),
-    array("QPTC", offset::QPTC, 16, 0x40, 0, Counter),
-    array("TDWBAL", offset::TDWBAL, 128, 0x40, 0, Control),
-    array("TDWBAH", offset::TDWBAH, 128, 0x40, 0, Control),
-    array("PFVMVIR", 0x08000, 64, 4, 0, Memory),
-    one("DTXMXSZRQ", 0x08100, 0, Memory),
-    one("TXDGPC_LVMMC", 0x08108, 0, Memory),
-    array("PFVFTE", 0x08110, 2, 4, 0, Memory),
-    one("MTQC", offset::MTQC, 0, Memory),
-    array("PFVFSPOOF", 0x08200, 8, 4, 0, Memory),
-    one("PFDTXGSWC", 0x08220, 0, Memory),
-    array("TXLLQ", 0x082e0, 4, 4, 0, Memory),
-    array("TQSM", 0x08600, 32, 4, 0, Memory),
-    array("VMECM", 0x08790, 2, 4, 0, Memory),
-    array("TXDG", 0x087a0, 3, 4, 0, Counter),
-    one("RTTUP2TC", 0x0c800, 0, Memory),
-    one("LBDRPEN", 0x0ca00, 0, Memory),
-    one("TIPG", 0x0cb00, 0, Memory),
-    one("TXPBSIZE0", offset::TXPBSIZE, 0x0002_8000, Memory),
-    array("TXPBSIZE", offset::TXPBSIZE + 4, 7, 4, 0, Memory),
-    one("RTTPCS", 0x0cd00, 0, Memory),
-    one("MNGTXMAP", 0x0cd10, 0, Memory),
-    array("RTTPT2C", 0x0cd20, 8, 4, 0, Memory),
-    one("TFCS", 0x0ce00, 0, Memory),
+    RTTDCS at 0x04900: Memory;
+    RTTDQSEL at 0x04904: Memory;
+    RTTDT1[2] at 0x04908: Memory;
+    RTTDT2C[8] at 0x04910: Memory;
+    TXPBTHRESH[8] at 0x04950: Memory;
+    RTTBCNRM at 0x04980: Memory;
+    RTTBCNRC at 0x04984: Memory;
+    DMATXCTL at 0x04a80: Control, reset DMATXCTL.raw_value();
+    DTXTCPFLGL at 0x04a88: Control, reset DTXTCPFLGL.raw_value();
+    DTXTCPFLGH at 0x04a8c: Control, reset DTXTCPFLGH.raw_value();
+    TDBAL[128 every 0x40] at 0x06000: Control;
+    TDBAH[128 every 0x40] at 0x06004: Control;
+    TDLEN[128 every 0x40] at 0x06008: Control;
+    DCA_TXCTRL[128 every 0x40] at 0x0600c: Memory;
+    TDH[128 every 0x40] at 0x06010: Control;
+    TDT[128 every 0x40] at 0x06018: Doorbell;
+    TXDCTL[128 every 0x40] at 0x06028: Doorbell;
+    QPTC[16 every 0x40] at 0x06030: Counter;
+    TDWBAL[128 every 0x40] at 0x06038: Control;
+    TDWBAH[128 every 0x40] at 0x0603c: Control;
+    PFVMVIR[64] at 0x08000: Memory;
+    DTXMXSZRQ at 0x08100: Memory;
+    TXDGPC_LVMMC at 0x08108: Memory;
+    PFVFTE[2] at 0x08110: Memory;
+    MTQC at 0x08120: Memory;
+    PFVFSPOOF[8] at 0x08200: Memory;
+    PFDTXGSWC at 0x08220: Memory;
+    TXLLQ[4] at 0x082e0: Memory;
+    TQSM[32] at 0x08600: Memory;
+    VMECM[2] at 0x08790: Memory;
+    TXDG[3] at 0x087a0: Counter;
+    RTTUP2TC at 0x0c800: Memory;
+    LBDRPEN at 0x0ca00: Memory;
+    TIPG at 0x0cb00: Memory;
+    TXPBSIZE0 at 0x0cc00: Memory, reset 0x0002_8000;
+    TXPBSIZE[7] at 0x0cc04: Memory;
+    RTTPCS at 0x0cd00: Memory;
+    MNGTXMAP at 0x0cd10: Memory;
+    RTTPT2C[8] at 0x0cd20: Memory;
+    TFCS at 0x0ce00: Memory;
     // Receive filters and offloads
-    one("RXCSUM", offset::RXCSUM, 0, Control),
-    one("RFCTL", offset::RFCTL, 0, Memory),
-    one("EXVET", 0x05078, 0, Memory),
-    one("FCTRL", offset::FCTRL, 0, Control),
-    one("VLNCTRL", offset::VLNCTRL, VLNCTRL.raw_value(), Control),
-    one("MCSTCTRL", offset::MCSTCTRL, 0, Control),
-    one("RUPPBMR", 0x050a0, 0, Memory),
-    array("PFFLP", 0x050b0, 2, 4, 0, Memory),
-    one("FCRXCTRL", 0x05100, 0, Memory),
-    one("FCFLT", 0x05108, 0, Memory),
-    one("FCFLTRW", 0x05110, 0, Memory),
-    one("RXMTRL", 0x05120, 0, Memory),
-    array("ETQF", 0x05128, 8, 4, 0, Memory),
-    array("PFVMTXSW", 0x05180, 2, 4, 0, Memory),
-    one("TSYNCRXCTL", 0x05188, 0, Memory),
-    array("METF", 0x05190, 4, 4, 0, Memory),
-    one("RXSATRL", 0x051a0, 0, ReadOnly),
-    one("RXSTMPH", 0x051a4, 0, ReadOnly),
-    one("RXSATRH", 0x051a8, 0, ReadOnly),
-    one("VT_CTL", 0x051b0, 0, Memory),
-    one("RXFECCERR0", 0x051b8, 0, Memory),
-    one("FCPARAM", 0x051d8, 0, Memory),
-    array("PFVFRE", 0x051e0, 2, 4, 0, Memory),
-    one("RXSTMPL", 0x051e8, 0, ReadOnly),
-    array("MTA", offset::MTA, 128, 4, 0, Control),
-    array("RAL", offset::RAL, 16, 8, 0, Control),
-    array("RAH", offset::RAL + 4, 16, 8, 0, Control),
-    array("PSRTYPE", offset::PSRTYPE, 16, 4, 0, Memory),
-    effect("WUC", offset::WUC, WUC.raw_value(), Effect::Wuc),
-    one("WUFC", offset::WUFC, 0, Control),
+    RXCSUM at 0x05000: Control;
+    RFCTL at 0x05008: Memory;
+    EXVET at 0x05078: Memory;
+    FCTRL at 0x05080: Control;
+    VLNCTRL at 0x05088: Control, reset VLNCTRL.raw_value();
+    MCSTCTRL at 0x05090: Control;
+    RUPPBMR at 0x050a0: Memory;
+    PFFLP[2] at 0x050b0: Memory;
+    FCRXCTRL at 0x05100: Memory;
+    FCFLT at 0x05108: Memory;
+    FCFLTRW at 0x05110: Memory;
+    RXMTRL at 0x05120: Memory;
+    ETQF[8] at 0x05128: Memory;
+    PFVMTXSW[2] at 0x05180: Memory;
+    TSYNCRXCTL at 0x05188: Memory;
+    METF[4] at 0x05190: Memory;
+    RXSATRL at 0x051a0: ReadOnly;
+    RXSTMPH at 0x051a4: ReadOnly;
+    RXSATRH at 0x051a8: ReadOnly;
+    VT_CTL at 0x051b0: Memory;
+    RXFECCERR0 at 0x051b8: Memory;
+    FCPARAM at 0x051d8: Memory;
+    PFVFRE[2] at 0x051e0: Memory;
+    RXSTMPL at 0x051e8: ReadOnly;
+    MTA[128] at 0x05200: Control;
+    RAL[16 every 8] at 0x05400: Control;
+    RAH[16 every 8] at 0x05404: Control;
+    PSRTYPE[16] at 0x05480: Memory;
+    WUC at 0x05800: Effect, reset WUC.raw_value();
+    WUFC at 0x05808: Control;
     // Kept over a reset, and not in this word.
-    effect("WUS", offset::WUS, 0, Effect::Wus),
-    one("MRQC", offset::MRQC, 0, Control),
-    one("VMD_CTL", 0x0581c, 0, Memory),
-    one("MANC", 0x05820, 0, Memory),
-    one("IPAV", 0x05838, 0, Memory),
-    array("IP4AT", 0x05840, 8, 4, 0, Memory),
-    array("IMIR", 0x05a80, 8, 4, 0, Memory),
-    array("IMIREXT", 0x05aa0, 8, 4, 0, Memory),
-    one("IMIRVP", 0x05ac0, 0, Memory),
-    array("RETA", offset::RETA, 32, 4, 0, Control),
-    array("RSSRK", offset::RSSRK, 10, 4, 0, Control),
-    array("VFTA", offset::VFTA, 128, 4, 0, Control),
-    array("RAL_HIGH", offset::RAL_HIGH, 128, 8, 0, Control),
-    array("RAH_HIGH", offset::RAL_HIGH + 4, 128, 8, 0, Control),
-    array("MPSAR", offset::MPSAR, 256, 4, 0, Memory),
-    array("FTQF", 0x0e600, 128, 4, 0, Memory),
-    array("SAQF", 0x0e000, 128, 4, 0, Memory),
-    array("DAQF", 0x0e200, 128, 4, 0, Memory),
-    array("SDPQF", 0x0e400, 128, 4, 0, Memory),
-    array("L34T_IMIR", 0x0e800, 128, 4, 0, Memory),
-    array("PSRTYPE_HIGH", 0x0ea40, 48, 4, 0, Memory),
-    array("ETQS", 0x0ec00, 8, 4, 0, Memory),
-    one("SYNQF", 0x0ec30, 0, Memory),
-    one("RQTC", 0x0ec70, 0, Memory),
-    one("LLITHRESH", 0x0ec90, 0, Memory),
-    one("FCRECTL", 0x0ed00, 0, Memory),
-    array("FCRETA", 0x0ed10, 8, 4, 0, Memory),
-    effect("FDIRCTRL", offset::FDIRCTRL, 0, Effect::Fdirctrl),
-    array("FDIRIP", offset::FDIRIP, 5, 4, 0, Memory),
-    array("FDIRPORT", offset::FDIRPORT, 2, 4, 0, Memory),
-    one("FDIRHASH", offset::FDIRHASH, 0, Memory),
-    effect("FDIRCMD", offset::FDIRHASH + 4, 0, Effect::Fdircmd),
-    one("FDIRFREE", offset::FDIRFREE, 0, Memory),
-    array("FDIRMASK", offset::FDIRSIP4M - 4, 4, 4, 0, Control),
-    one("FDIRLEN", 0x0ee4c, 0, Memory),
-    one("FDIRUSTAT", offset::FDIRUSTAT, 0, Counter),
-    one("FDIRFSTAT", offset::FDIRFSTAT, 0, Counter),
-    one("FDIRMATCH", offset::FDIRMATCH, 0, Counter),
-    one("FDIRMISS", offset::FDIRMISS, 0, Counter),
-    array("FDIRKEY", offset::FDIRHKEY, 2, 4, 0, Control),
-    array("FDIRM", offset::FDIRM, 3, 4, 0, Control),
-    array("PFVMOLR", 0x0f000, 64, 4, 0, Memory),
-    array("PFVLVF", 0x0f100, 64, 4, 0, Memory),
-    array("PFVLVFB", 0x0f200, 128, 4, 0, Memory),
-    array("UTA", offset::UTA, 128, 4, 0, Memory),
-    array("PFMRCTL", 0x0f600, 4, 4, 0, Memory),
-    array("PFMBMEM", 0x13000, 1024, 4, 0, Memory),
-    array("PFMAILBOX", 0x04b00, 64, 4, 0, Memory),
+    WUS at 0x05810: Effect;
+    MRQC at 0x05818: Control;
+    VMD_CTL at 0x0581c: Memory;
+    MANC at 0x05820: Memory;
+    IPAV at 0x05838: Memory;
+    IP4AT[8] at 0x05840: Memory;
+    IMIR[8] at 0x05a80: Memory;
+    IMIREXT[8] at 0x05aa0: Memory;
+    IMIRVP at 0x05ac0: Memory;
+    RETA[32] at 0x05c00: Control;
+    RSSRK[10] at 0x05c80: Control;
+    VFTA[128] at 0x0a000: Control;
+    RAL_HIGH[128 every 8] at 0x0a200: Control;
+    RAH_HIGH[128 every 8] at 0x0a204: Control;
+    MPSAR[256] at 0x0a600: Memory;
+    FTQF[128] at 0x0e600: Memory;
+    SAQF[128] at 0x0e000: Memory;
+    DAQF[128] at 0x0e200: Memory;
+    SDPQF[128] at 0x0e400: Memory;
+    L34T_IMIR[128] at 0x0e800: Memory;
+    PSRTYPE_HIGH[48] at 0x0ea40: Memory;
+    ETQS[8] at 0x0ec00: Memory;
+    SYNQF at 0x0ec30: Memory;
+    RQTC at 0x0ec70: Memory;
+    LLITHRESH at 0x0ec90: Memory;
+    FCRECTL at 0x0ed00: Memory;
+    FCRETA[8] at 0x0ed10: Memory;
+    FDIRCTRL at 0x0ee00: Effect;
+    FDIRIP[5] at 0x0ee0c: Memory;
+    FDIRPORT[2] at 0x0ee20: Memory;
+    FDIRHASH at 0x0ee28: Memory;
+    FDIRCMD at 0x0ee2c: Effect;
+    FDIRFREE at 0x0ee38: Memory;
+    FDIRDIP4M at 0x0ee3c: Control;
+    FDIRSIP4M at 0x0ee40: Control;
+    FDIRTCPM at 0x0ee44: Control;
+    FDIRUDPM at 0x0ee48: Control;
+    FDIRLEN at 0x0ee4c: Memory;
+    FDIRUSTAT at 0x0ee50: Counter;
+    FDIRFSTAT at 0x0ee54: Counter;
+    FDIRMATCH at 0x0ee58: Counter;
+    FDIRMISS at 0x0ee5c: Counter;
+    FDIRKEY[2] at 0x0ee68: Control;
+    FDIRM[3] at 0x0ee70: Control;
+    PFVMOLR[64] at 0x0f000: Memory;
+    PFVLVF[64] at 0x0f100: Memory;
+    PFVLVFB[128] at 0x0f200: Memory;
+    UTA[128] at 0x0f400: Memory;
+    PFMRCTL[4] at 0x0f600: Memory;
+    PFMBMEM[1024] at 0x13000: Memory;
+    PFMAILBOX[64] at 0x04b00: Memory;
     // Security blocks: present, idle, and off.
-    one("SECTXCTRL", 0x08800, 0, Memory),
-    one("SECTXSTAT", offset::SECTXSTAT, 0x1, ReadOnly),
-    one("SECTXBUFFAF", 0x08808, 0, Memory),
-    one("SECTXMINIFG", 0x08810, 0, Memory),
-    array("IPSTX", 0x08900, 6, 4, 0, Memory),
-    one("SECRXCTRL", offset::SECRXCTRL, 0, Memory),
-    one("SECRXSTAT", offset::SECRXSTAT, 0x1, ReadOnly),
-    array("IPSRX", 0x08e00, 13, 4, 0, Memory),
+    SECTXCTRL at 0x08800: Memory;
+    SECTXSTAT at 0x08804: ReadOnly, reset 0x1;
+    SECTXBUFFAF at 0x08808: Memory;
+    SECTXMINIFG at 0x08810: Memory;
+    IPSTX[6] at 0x08900: Memory;
+    SECRXCTRL at 0x08d00: Memory;
+    SECRXSTAT at 0x08d04: ReadOnly, reset 0x1;
+    IPSRX[13] at 0x08e00: Memory;
     // Time stamps
-    one("TSYNCTXCTL", 0x08c00, 0, Memory),
-    one("TXSTMPL", 0x08c04, 0, ReadOnly),
-    one("TXSTMPH", 0x08c08, 0, ReadOnly),
-    effect("SYSTIML", offset::SYSTIML, 0, Effect::Systim),
-    effect("SYSTIMH", offset::SYSTIMH, 0, Effect::Systim),
-    one("TIMINCA", 0x08c14, 0, Memory),
-    array("TIMADJ", 0x08c18, 2, 4, 0, Memory),
-    one("TSAUXC", 0x08c20, 0, Memory),
-    array("TRGTTIM", 0x08c24, 4, 4, 0, Memory),
-    array("CLKTIM", 0x08c34, 2, 4, 0, Memory),
+    TSYNCTXCTL at 0x08c00: Memory;
+    TXSTMPL at 0x08c04: ReadOnly;
+    TXSTMPH at 0x08c08: ReadOnly;
+    SYSTIML at 0x08c0c: Effect;
+    SYSTIMH at 0x08c10: Effect;
+    TIMINCA at 0x08c14: Memory;
+    TIMADJ[2] at 0x08c18: Memory;
+    TSAUXC at 0x08c20: Memory;
+    TRGTTIM[4] at 0x08c24: Memory;
+    CLKTIM[2] at 0x08c34: Memory;
     // EEPROM, semaphores, management
-    effect("EEC", offset::EEC, EEC.raw_value(), Effect::Eec),
-    effect("EERD", offset::EERD, 0, Effect::Eerd),
-    one("EEWR", 0x10018, 0x2, ReadOnly),
-    one("FLA", 0x1001c, 0, Memory),
-    one("EEMNGCTL", 0x10110, 0x0004_0000, Memory),
-    one("FLOP", 0x1013c, 0, Memory),
-    effect("SWSM", offset::SWSM, 0, Effect::Swsm),
-    one("FWSM", offset::FWSM, FWSM.raw_value(), ReadOnly),
-    one("FACTPS", offset::FACTPS, 0, ReadOnly),
-    effect("GSSR", offset::GSSR, 0, Effect::Gssr),
-    one("GRC", 0x10200, 0, Memory),
-    one("HICR", 0x15f00, 0, ReadOnly),
-    one("FWSTS", 0x15f0c, 0, Memory),
+    EEC at 0x10010: Effect, reset EEC.raw_value();
+    EERD at 0x10014: Effect;
+    EEWR at 0x10018: ReadOnly, reset 0x2;
+    FLA at 0x1001c: Memory;
+    EEMNGCTL at 0x10110: Memory, reset 0x0004_0000;
+    FLOP at 0x1013c: Memory;
+    SWSM at 0x10140: Effect;
+    FWSM at 0x10148: ReadOnly, reset FWSM.raw_value();
+    FACTPS at 0x10150: ReadOnly;
+    GSSR at 0x10160: Effect;
+    GRC at 0x10200: Memory;
+    HICR at 0x15f00: ReadOnly;
+    FWSTS at 0x15f0c: Memory;
     // PCIe
-    one("GCR", 0x11000, 0, Memory),
-    array("GSCL", 0x11010, 8, 4, 0, Memory),
-    one("GCR_EXT", offset::GCR_EXT, 0, Memory),
-    one("MREVID", 0x11064, 0x0000_0001, ReadOnly),
-    one("PBACLR", 0x11068, 0, Memory),
-    one("DCA_ID", 0x11070, 0, ReadOnly),
-    one("DCA_CTRL", 0x11074, 0x1, Memory),
-    one("CIAA", 0x11088, 0, Memory),
-    one("CIAD", 0x1108c, 0, Memory),
-    one("PICAUSE", 0x110b0, 0, Memory),
-    one("PBACL", 0x110c0, 0, Memory),
-    one("BARCTRL", 0x110f4, 0, Memory),
-];
+    GCR at 0x11000: Memory;
+    GSCL[8] at 0x11010: Memory;
+    GCR_EXT at 0x11050: Memory;
+    MREVID at 0x11064: ReadOnly, reset 0x0000_0001;
+    PBACLR at 0x11068: Memory;
+    DCA_ID at 0x11070: ReadOnly;
+    DCA_CTRL at 0x11074: Memory, reset 0x1;
+    CIAA at 0x11088: Memory;
+    CIAD at 0x1108c: Memory;
+    PICAUSE at 0x110b0: Memory;
+    PBACL at 0x110c0: Memory;
+    BARCTRL at 0x110f4: Memory;
+}

@@ -4,9 +4,10 @@
 pub mod bits;
 pub mod file;
 pub mod map;
-pub mod offset;
 
 use std::sync::OnceLock;
+
+pub use self::map::offset;
 
 /// The effect of an access to a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,44 +27,7 @@ pub enum Access {
     /// High half of wide counter `n`, as of the last read of the low half.
     WideHigh(u16),
     /// Behaviour of its own.
-    Effect(Effect),
-}
-
-/// Registers with a behaviour of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are those of the registers
-pub enum Effect {
-    Ctrl,
-    Status,
-    Esdp,
-    Fdircmd,
-    Fdirctrl,
-    Eec,
-    Eerd,
-    I2cctl,
-    Swsm,
-    Gssr,
-    Mmngc,
-    Msca,
-    Autoc,
-    Links,
-    Frtimer,
-    Systim,
-    Rxctrl,
-    Eicr,
-    Eics,
-    Eims,
-    Eimc,
-    EicsEx,
-    EimsEx,
-    EimcEx,
-    Eiac,
-    Eiam,
-    EiamEx,
-    Gpie,
-    Eitr,
-    Wuc,
-    Wus,
+    Effect,
 }
 
 /// A register, or an array of them at equal distances.
