@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Guest memory as the device's DMA sees it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use vm_memory::{
     Bytes, GuestAddress, GuestAddressSpace, GuestMemoryAtomic, GuestMemoryBackend,
@@ -195,10 +195,7 @@ impl DmaMemory {
         edit: impl FnOnce(&GuestMemoryMmap<()>) -> Option<GuestMemoryMmap<()>>,
     ) -> bool {
         // A poisoned lock only means that another edit panicked before it replaced the map.
-        let guard = match self.0.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = edit(&self.0.memory());
         match next {
             Some(next) => {

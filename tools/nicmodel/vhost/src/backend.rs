@@ -2,7 +2,7 @@
 //! The callbacks of the protocol server.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nicmodel_device::function::PciFunction;
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
@@ -84,10 +84,7 @@ impl VhostUserBackend for Backend {
     }
 
     fn set_backend_req_fd(&self, requests: vhost::vhost_user::Backend) {
-        match self.requests.lock() {
-            Ok(mut slot) => *slot = Some(requests),
-            Err(poisoned) => *poisoned.into_inner() = Some(requests),
-        }
+        *self.requests.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
     }
 
     fn exit_event(&self, _thread: usize) -> Option<(EventConsumer, EventNotifier)> {

@@ -2,7 +2,7 @@
 //! The first queue: the guest's requests to the function.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use nicmodel_device::function::{Kick, PciFunction, Source};
 use vhost_user_backend::VringState;
@@ -95,11 +95,7 @@ impl Commands {
     }
 
     fn lock(&self) -> MutexGuard<'_, Scratch> {
-        match self.serving.lock() {
-            Ok(guard) => guard,
-            // The buffers are cleared before they are used.
-            Err(poisoned) => poisoned.into_inner(),
-        }
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Serves a batch; true if there was something.

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nicmodel_device::regs::file::{BYTES, RegisterFile, TooSmall};
 use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryRegion, MmapRegion};
@@ -86,10 +86,7 @@ impl SharedPages {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
-        match self.shared.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn offered(&self, bar: u8, address: u64) -> Result<u64, Refused> {
