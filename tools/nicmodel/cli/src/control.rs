@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The control socket: one JSON object per line each way, as [`protocol`] has them.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -13,18 +12,12 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use nicmodel_device::device::Device;
 use nicmodel_device::function::Kick;
-use nicmodel_device::judge::rules;
-use nicmodel_device::regs;
 use nicmodel_wire::Request as Work;
-use nicmodel_wire::answer::{Done, Outcome};
 use nicmodel_wire::fabric::Reply;
+use serde_json::{Value, json};
 
-use crate::protocol::{
-    self, Answer, Breach, Fault, FaultKind, JudgeAnswer, Request, ResetStats, StatsAnswer,
-    UnknownAnswer, UnknownRegister,
-};
-use crate::trace::AccessesAnswer;
-use crate::wait;
+use crate::protocol::{self, Request, Wire};
+use crate::{trace, wait};
 
 /// A line longer than this is no request.
 const MAX_LINE: u64 = 1 << 20;
@@ -97,10 +90,12 @@ impl Control {
                 continue;
             }
             let whole = line.ends_with(b"\n");
-            let outcome = Outcome::from(self.answer(&line));
-            // Plain data: this cannot fail, but a line must come in any case.
-            let mut answer = serde_json::to_string(&outcome)
-                .unwrap_or_else(|_| r#"{"ok":false,"error":"no answer"}"#.to_owned());
+            let mut answer = match self.answer(&line) {
+                Ok(answer) => answer,
+                Err(error) => json!({ "error": error }),
+            };
+            answer["ok"] = answer.get("error").is_none().into();
+            let mut answer = answer.to_string();
             answer.push('\n');
             let mut stream = stream;
             if stream.write_all(answer.as_bytes()).is_err() || !whole {
@@ -109,70 +104,67 @@ impl Control {
         }
     }
 
-    fn answer(&self, line: &[u8]) -> Result<Answer, String> {
+    fn answer(&self, line: &[u8]) -> Result<Value, String> {
         match protocol::parse(line)? {
-            Request::Help(help) => {
-                protocol::help(&help, !self.devices.is_empty()).map(Answer::Help)
+            Request::Help { request } => {
+                return protocol::help(request.as_deref(), !self.devices.is_empty());
             }
-            Request::Generate(spec) => self
-                .ask(|reply| Work::Generate(spec, reply))
-                .map(|report| Answer::Generate(Box::new(report)))
-                .map_err(|error| format!("generate: {error}")),
-            Request::Wire(wire) => {
-                self.port("wire", wire.port)?;
-                self.ask(|reply| Work::Plug(wire.port, wire.plug, reply))
-                    .map(Answer::Done)
-                    .map_err(|error| format!("wire: {error}"))
+            Request::Generate(spec) => {
+                let report = self.ask("generate", |reply| Work::Generate(spec, reply))?;
+                return Ok(json!(report));
             }
-            Request::Inject(inject) => {
-                self.port("inject", inject.port)?;
-                if inject.asleep {
-                    let device = self.device("inject", inject.port)?;
+            Request::Wire(Wire { port, plug }) => {
+                self.port("wire", port)?;
+                self.ask("wire", |reply| Work::Plug(port, plug, reply))?;
+            }
+            Request::Inject { port, hex, asleep } => {
+                self.port("inject", port)?;
+                if asleep {
+                    let device = self.device("inject", port)?;
                     wait::until(|| device.is_asleep()).map_err(|error| {
                         format!("inject: the card was not put to sleep {error}")
                     })?;
                 }
-                self.ask(|reply| Work::Inject(inject.port, inject.hex, reply))
-                    .map(Answer::Inject)
-                    .map_err(|error| format!("inject: {error}"))
+                let fate = self.ask("inject", |reply| Work::Inject(port, hex, reply))?;
+                return Ok(json!(fate));
             }
-            Request::Link(link) => {
-                let speed = link.speed.map(|speed| speed.0);
-                self.device("link", link.port)?.set_far_end(link.up, speed);
-                Ok(Answer::Done(Done {}))
+            Request::Link { port, up, speed } => {
+                self.device("link", port)?.set_far_end(up, speed);
             }
             Request::Module(module) => {
-                self.device("module", module.port)?
-                    .set_module(module.make());
-                Ok(Answer::Done(Done {}))
+                let device = self.device("module", module.port)?;
+                device.set_module(module.make());
             }
-            Request::Stats(stats) => self.stats(stats.port),
-            Request::ResetStats(reset) => self.reset_stats(&reset),
-            Request::UnknownRegisters(_) => Ok(self.unknown_registers()),
-            Request::Fault(fault) => self.fault(&fault),
-            Request::Judge(judge) => Ok(Answer::Judge(self.judge(&judge))),
-            Request::Trace(trace) => {
-                trace.carry_out(self.device("trace", trace.port)?)?;
-                Ok(Answer::Done(Done {}))
+            Request::Stats { port } => return self.stats(port),
+            Request::Fault {
+                port,
+                kind,
+                count,
+                value,
+            } => self.device("fault", port)?.fault(kind, count, value),
+            Request::Judge { pause, accesses } => {
+                return Ok(self.judge(pause, accesses.unwrap_or(true)));
             }
-            Request::Accesses(accesses) => {
-                let device = self.device("accesses", accesses.port)?;
-                Ok(Answer::Accesses(AccessesAnswer::of(device)))
+            Request::Trace { port, phase } => {
+                trace::begin(self.device("trace", port)?, phase.as_deref())?;
             }
-            Request::Wait(wait) => {
-                wait.carry_out(self.device("wait", wait.port)?)?;
-                Ok(Answer::Done(Done {}))
+            Request::Accesses { port } => {
+                return Ok(trace::accesses(self.device("accesses", port)?));
             }
+            Request::Wait(wait) => wait.carry_out(self.device("wait", wait.port)?)?,
         }
+        Ok(json!({}))
     }
 
-    /// Has the engine carry something out.
-    fn ask<T>(&self, make: impl FnOnce(Reply<T>) -> Work) -> Result<T, String> {
+    /// Has the engine carry out something that request `cmd` asks for.
+    fn ask<T>(&self, cmd: &str, make: impl FnOnce(Reply<T>) -> Work) -> Result<T, String> {
         let (reply, answer) = mpsc::channel();
-        let gone = "the engine has ended";
-        self.requests.send(make(reply)).map_err(|_| gone)?;
+        // If it has ended, it drops the request or the reply.
+        let _ = self.requests.send(make(reply));
         self.kick.kick();
-        answer.recv().map_err(|_| gone)?
+        let answer = answer.recv();
+        let answer = answer.unwrap_or_else(|_| Err("the engine has ended".to_owned()));
+        answer.map_err(|error| format!("{cmd}: {error}"))
     }
 
     /// Refuses a port that request `cmd` names and that is not there.
@@ -194,114 +186,52 @@ impl Control {
             .ok_or_else(|| format!("{cmd}: the card of port {port} is not this model's"))
     }
 
-    fn stats(&self, port: usize) -> Result<Answer, String> {
+    fn stats(&self, port: usize) -> Result<Value, String> {
         let device = self.device("stats", port)?;
-        let mac: Vec<String> = device
-            .identity
-            .mac
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let mut totals: BTreeMap<_, _> = device.totals.snapshot().into_iter().collect();
+        let wire = self.ask("stats", |reply| Work::Describe(port, reply))?;
+        let mac = device.identity.mac.map(|byte| format!("{byte:02x}"));
+        let mut stats = json!({ "mac": mac.join(":"), "link": device.link(), "wire": wire });
+        for (name, total) in device.totals.snapshot() {
+            stats[name] = total.into();
+        }
         if let Some(judge) = device.judge() {
             let (violations, excused) = judge.counts();
-            totals.extend([("violations", violations), ("excused", excused)]);
+            stats["violations"] = violations.into();
+            stats["excused"] = excused.into();
         }
-        Ok(Answer::Stats(Box::new(StatsAnswer {
-            totals,
-            mac: mac.join(":"),
-            link: device.link(),
-            wire: self.ask(|reply| Work::Describe(port, reply))?,
-        })))
+        Ok(stats)
     }
 
-    fn reset_stats(&self, reset: &ResetStats) -> Result<Answer, String> {
-        match reset.port {
-            Some(port) => self.device("reset_stats", port)?.totals.reset(),
-            None => {
-                for device in &self.devices {
-                    device.totals.reset();
-                }
-            }
-        }
-        Ok(Answer::Done(Done {}))
-    }
-
-    fn unknown_registers(&self) -> Answer {
-        let mut registers = Vec::new();
-        for (port, device) in self.devices.iter().enumerate() {
-            for (offset, uses) in device.unknown_registers() {
-                registers.push(UnknownRegister {
-                    port,
-                    offset: format!("{offset:#07x}"),
-                    name: regs::name(offset),
-                    reads: uses.reads,
-                    writes: uses.writes,
-                });
-            }
-        }
-        Answer::UnknownRegisters(UnknownAnswer { registers })
-    }
-
-    fn judge(&self, request: &protocol::Judge) -> JudgeAnswer {
-        let mut answer = JudgeAnswer::default();
+    fn judge(&self, pause: Option<bool>, accesses: bool) -> Value {
+        let (mut judged, mut paused, mut violations, mut excused) = (false, false, 0, 0);
+        let mut breaches = Vec::new();
         for (port, device) in self.devices.iter().enumerate() {
             let Some(judge) = device.judge() else {
                 continue;
             };
-            if let Some(pause) = request.pause {
+            if let Some(pause) = pause {
                 judge.pause(pause);
             }
-            let (violations, excused) = judge.counts();
-            answer.judged = true;
-            answer.paused |= judge.is_paused();
-            answer.violations += violations;
-            answer.excused += excused;
-            answer
-                .breaches
-                .extend(judge.breaches().into_iter().filter_map(|one| {
-                    let rule = rules::find(one.rule)?;
-                    Some(Breach {
-                        port,
-                        rule: rule.id,
-                        source: rule.source,
-                        about: rule.about,
-                        queue: one.queue,
-                        count: one.count,
-                        excused: one.excused,
-                        detail: one.detail,
-                        accesses: if request.accesses.unwrap_or(true) {
-                            one.accesses
-                        } else {
-                            Vec::new()
-                        },
-                    })
-                }));
+            let counts = judge.counts();
+            judged = true;
+            paused |= judge.is_paused();
+            violations += counts.0;
+            excused += counts.1;
+            for mut breach in judge.breaches() {
+                if !accesses {
+                    breach.accesses.clear();
+                }
+                let mut breach = json!(breach);
+                breach["port"] = port.into();
+                breaches.push(breach);
+            }
         }
-        answer
-    }
-
-    fn fault(&self, fault: &Fault) -> Result<Answer, String> {
-        let device = self.device("fault", fault.port)?;
-        match (fault.kind, fault.kind.lie()) {
-            (_, Some(lie)) => device.faults.arm(lie, fault.count, fault.value),
-            (FaultKind::Remove, None) => device.surprise_remove(),
-            (FaultKind::Unmapped, None) => device.faults.unmap(),
-            (FaultKind::Stuck, None) => device.get_stuck(),
-            (FaultKind::Interrupt, None) => device.spurious_interrupts(),
-            (FaultKind::MemoryError, None) => device.memory_error(),
-            (FaultKind::Counters, None) => device.fill_counters(),
-            (FaultKind::Veto, None) => device.faults.forbid(),
-            (FaultKind::Lesm, None) => device.manage_link(),
-            (FaultKind::OldFirmware, None) => device.age_firmware(),
-            (FaultKind::NoCrosstalk, None) => device.rule_out_crosstalk(),
-            (FaultKind::NoNegotiation, None) => device.hold_negotiation(),
-            (FaultKind::FirmwareDead, None) => device.kill_firmware(),
-            (FaultKind::DamagedEeprom, None) => device.damage_eeprom(),
-            (FaultKind::DeadRegister, None) => device.faults.kill_register(fault.value),
-            (FaultKind::LostInterrupts, None) => device.lose_interrupts(),
-            (_, None) => device.mend(),
-        }
-        Ok(Answer::Done(Done {}))
+        json!({
+            "judged": judged,
+            "paused": paused,
+            "violations": violations,
+            "excused": excused,
+            "breaches": breaches,
+        })
     }
 }

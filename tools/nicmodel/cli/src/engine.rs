@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The engine turns the fabric: in a thread that sleeps as soon as it can, or in the guest's own
-//! accesses.
+//! The engine turns the fabric, in a thread that sleeps as soon as it can.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nicmodel_device::clock::Clock;
@@ -18,10 +17,7 @@ const SPIN: u64 = 10 * US;
 const PATIENCE: u64 = 200 * US;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
-    }
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wakes the engine's thread.
@@ -37,13 +33,10 @@ impl Waker {
     fn sleep(&self, nanoseconds: u64) {
         let signal = lock(&self.signal);
         let wait = Duration::from_nanos(nanoseconds);
-        let result = self
+        let changed = self
             .changed
             .wait_timeout_while(signal, wait, |signal| !*signal);
-        let mut signal = match result {
-            Ok((signal, _)) => signal,
-            Err(poisoned) => poisoned.into_inner().0,
-        };
+        let (mut signal, _) = changed.unwrap_or_else(PoisonError::into_inner);
         *signal = false;
     }
 }
@@ -115,43 +108,5 @@ pub fn run(mut fabric: Fabric, sources: &[Arc<dyn Source>], clock: &dyn Clock, w
         for source in sources {
             source.wake();
         }
-    }
-}
-
-/// A fabric that is turned by the accesses of the guest.
-pub struct Synchronous(Mutex<Fabric>);
-
-/// Most turns of one access: a guest that always has more to send would never get its answer.
-const TURNS: usize = 1024;
-
-impl Synchronous {
-    /// Wraps a fabric.
-    pub fn new(fabric: Fabric) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(fabric)))
-    }
-
-    /// Turns until nothing moves.
-    pub fn settle(&self) {
-        let mut fabric = lock(&self.0);
-        for _ in 0..TURNS {
-            if !fabric.turn().busy {
-                break;
-            }
-        }
-    }
-
-    /// Time passes even when the guest does nothing: moderated interrupts and stragglers of a
-    /// generator need a turn now and then.
-    pub fn tick(&self) -> ! {
-        loop {
-            std::thread::sleep(Duration::from_millis(5));
-            self.settle();
-        }
-    }
-}
-
-impl Kick for Synchronous {
-    fn kick(&self) {
-        self.settle();
     }
 }

@@ -6,7 +6,6 @@ mod engine;
 mod module;
 mod ports;
 mod protocol;
-mod registers;
 mod rules;
 mod serve;
 mod trace;
@@ -15,6 +14,7 @@ mod wait;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use nicmodel_device::judge::exceptions;
 
@@ -32,8 +32,6 @@ struct Arguments {
 enum Command {
     /// Serve ports until SIGTERM.
     Serve(ServeArguments),
-    /// Print the register coverage as a table.
-    Registers,
     /// Print the rules of --judge, and the exceptions, as a table.
     Rules,
 }
@@ -66,16 +64,13 @@ pub struct ServeArguments {
     /// there. Without it any path is taken, and relative ones start at the current folder.
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
-    /// PCI device id in hexadecimal.
-    #[arg(long, default_value = "10fb", value_parser = registers::device_id)]
+    /// PCI device id: that of a card with a cage for a module (10fb), or that needs none.
+    #[arg(long, default_value = "10fb", value_parser =
+        PossibleValuesParser::new(["10fb", "10fc", "10f7"]).try_map(|id| u16::from_str_radix(&id, 16)))]
     pub device_id: u16,
     /// End when the last hypervisor has left.
     #[arg(long)]
     pub once: bool,
-    /// Act inside of the guest's register accesses instead of in a thread of its own:
-    /// slower, but repeatable.
-    #[arg(long)]
-    pub sync: bool,
     /// Judge the driver: refuse and count all that the datasheet forbids, and be as slow and
     /// undefined as it allows.
     #[arg(long)]
@@ -94,10 +89,6 @@ pub struct ServeArguments {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve(arguments) => serve::serve(&arguments),
-        Command::Registers => {
-            print!("{}", registers::table());
-            Ok(())
-        }
         Command::Rules => {
             print!("{}", rules::table());
             Ok(())

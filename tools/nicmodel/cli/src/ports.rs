@@ -34,13 +34,8 @@ pub struct Port {
 
 /// Whether the arguments fit together.
 pub fn check(arguments: &ServeArguments) -> Result<()> {
-    if arguments.sync && arguments.trap {
-        bail!("--sync already traps all but the transmit page: leave out --trap");
-    }
-    if arguments.transport == Transport::Stream
-        && (arguments.sync || arguments.trap || arguments.once)
-    {
-        bail!("--sync, --trap and --once are for the modelled card, not for --transport stream");
+    if arguments.transport == Transport::Stream && (arguments.trap || arguments.once) {
+        bail!("--trap and --once are for the modelled card, not for --transport stream");
     }
     if arguments.transport == Transport::Vhost && arguments.ports > UML_DEVICES {
         bail!(
@@ -116,10 +111,10 @@ fn device(
 
 /// The pages that a guest may reach without the card's seeing it.
 fn layout(arguments: &ServeArguments) -> Layout {
-    match (arguments.sync, arguments.trap) {
-        (true, _) => Layout::transmit_mapped(),
-        (_, true) => Layout::trapped(),
-        _ => Layout::mapped(),
+    if arguments.trap {
+        Layout::trapped()
+    } else {
+        Layout::mapped()
     }
 }
 

@@ -14,7 +14,7 @@ use nicmodel_wire::Fabric;
 use nicmodel_wire::files::Files;
 
 use crate::control::Control;
-use crate::engine::{self, Synchronous, Waker};
+use crate::engine::{self, Waker};
 use crate::ports;
 use crate::{ServeArguments, Transport};
 
@@ -55,7 +55,11 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         .iter()
         .map(|queue| Arc::clone(queue) as Arc<dyn Source>)
         .collect();
-    let kick = start_engine(arguments.sync, fabric, sources, clock)?;
+    let waker = Arc::new(Waker::default());
+    let kick: Arc<dyn Kick> = waker.clone();
+    spawn("engine", move || {
+        engine::run(fabric, &sources, &*clock, &waker)
+    })?;
     for device in &devices {
         device.set_kick(Arc::clone(&kick));
     }
@@ -74,26 +78,6 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
         remove(path);
     }
     Ok(())
-}
-
-fn start_engine(
-    synchronous: bool,
-    fabric: Fabric,
-    sources: Vec<Arc<dyn Source>>,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Kick>> {
-    if synchronous {
-        let engine = Synchronous::new(fabric);
-        let ticking = Arc::clone(&engine);
-        spawn("tick", move || ticking.tick())?;
-        return Ok(engine);
-    }
-    let waker = Arc::new(Waker::default());
-    let theirs = Arc::clone(&waker);
-    spawn("engine", move || {
-        engine::run(fabric, &sources, &*clock, &theirs);
-    })?;
-    Ok(waker)
 }
 
 fn start_servers(servers: Vec<Box<dyn Server>>, once: bool) -> Result<()> {

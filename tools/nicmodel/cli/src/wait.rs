@@ -61,7 +61,7 @@ impl Wait {
             return Err("wait: register: missing; reads and writes are those of one".to_owned());
         };
         let register = regs::find(name).ok_or_else(|| {
-            format!("wait: register: {name:?} is none; `nicmodel registers` lists them")
+            format!("wait: register: {name:?} is none; names are those of the data sheet")
         })?;
         let watching = device.watches.begin(register, access);
         until(|| watching.seen() >= self.count).map_err(|error| {

@@ -10,13 +10,6 @@ const VENDOR_INTEL: u16 = 0x8086;
 /// Revision of production silicon.
 const REVISION: u8 = 0x01;
 
-/// Device ids that the model can be.
-pub const DEVICE_IDS: &[(u16, &str)] = &[
-    (0x10fb, "82599 SFP+"),
-    (0x10fc, "82599 XAUI, needs no module"),
-    (0x10f7, "82599 KX4, needs no module"),
-];
-
 const COMMAND: usize = 0x04;
 const PM: usize = 0x40;
 /// The byte of the PMCSR with the bits about power management events, and these bits.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Counters: wide counters behind registers that a read clears, and totals for the
-//! control socket that only a request resets.
+//! Counters: wide counters behind registers that a read clears, and totals for the control socket.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -74,7 +73,7 @@ impl WideCounters {
 
 macro_rules! totals {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// Totals of one port since the start or the last request to reset them.
+        /// Totals of one port since the start.
         #[derive(Debug, Default)]
         pub struct Totals { $($(#[$doc])* pub $name: AtomicU64,)* }
 
@@ -82,11 +81,6 @@ macro_rules! totals {
             /// Name and value of each.
             pub fn snapshot(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name.load(Ordering::Relaxed)),)*]
-            }
-
-            /// Sets everything to zero.
-            pub fn reset(&self) {
-                $(self.$name.store(0, Ordering::Relaxed);)*
             }
         }
     };

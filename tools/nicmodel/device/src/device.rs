@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One function of the card: everything that its two threads share.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use arbitrary_int::u5;
@@ -42,15 +41,6 @@ pub struct Identity {
     pub mapped: bool,
 }
 
-/// How often a register without an entry in the map was used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct UnknownUse {
-    /// Reads.
-    pub reads: u64,
-    /// Writes.
-    pub writes: u64,
-}
-
 /// One function of the card.
 pub struct Device {
     /// Device id and address.
@@ -78,7 +68,6 @@ pub struct Device {
     pub(crate) config: Config,
     pub(crate) link: Link,
     pub(crate) wake: Wake,
-    unknown: Mutex<BTreeMap<u32, UnknownUse>>,
     kick: OnceLock<Arc<dyn Kick>>,
     /// Changes with every write that the engine's copy of the configuration may depend on.
     generation: AtomicU64,
@@ -123,7 +112,6 @@ impl Device {
             config,
             link: Link::default(),
             wake: Wake::default(),
-            unknown: Mutex::new(BTreeMap::new()),
             kick: OnceLock::new(),
             generation: AtomicU64::new(1),
             epoch: AtomicU64::new(1),
@@ -155,11 +143,9 @@ impl Device {
         self.config.power_state()
     }
 
-    /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0,
-    /// unless a driver has no other way to stop it.
+    /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0.
     pub(crate) fn may_access_memory(&self) -> bool {
-        let is_free = self.judge.is_none() && !self.faults.hides_registers();
-        !self.config.is_asleep() && (is_free || self.is_bus_master())
+        !self.config.is_asleep() && (self.judge.is_none() || self.is_bus_master())
     }
 
     /// Whether frames leave: a judged card stops its transmitter without a link.
@@ -317,36 +303,49 @@ impl Device {
         self.kick();
     }
 
-    /// Takes the card out of its slot: from now on every access reads ones.
-    pub fn surprise_remove(&self) {
-        self.faults.remove();
-        self.alone(|| {
-            // The guest reads the ring pages without us; they must say the same.
-            for page in [offset::RDBAL, offset::TDBAL] {
-                for word in 0..1024 {
-                    self.regs.store(page + word * 4, u32::MAX);
+    /// Makes the card misbehave, or behave again.
+    pub fn fault(&self, kind: Kind, count: u32, value: u32) {
+        self.faults.arm(kind, count, value);
+        match kind {
+            Kind::Clear => self.mend(),
+            Kind::Remove => self.alone(|| {
+                // The guest reads the ring pages without us; they must say the same.
+                for page in [offset::RDBAL, offset::TDBAL] {
+                    for word in 0..1024 {
+                        self.regs.store(page + word * 4, u32::MAX);
+                    }
+                }
+                self.epoch.fetch_add(1, Ordering::AcqRel);
+            }),
+            Kind::Interrupt => self.interrupt(|| {
+                self.irq.write_eics_ex(0, self.irq.mask_ex(0));
+                self.irq.write_eics_ex(1, self.irq.mask_ex(1));
+            }),
+            Kind::MemoryError => self.interrupt(|| self.irq.raise_other(CAUSE_ECC)),
+            Kind::Counters => {
+                for entry in map::REGISTERS {
+                    if entry.access == Access::Counter {
+                        for i in 0..entry.count {
+                            self.regs.store(entry.offset + i * entry.stride, u32::MAX);
+                        }
+                    }
                 }
             }
-            self.epoch.fetch_add(1, Ordering::AcqRel);
-        });
+            Kind::NoNegotiation => self.regs.store(offset::ANLP1, 0),
+            Kind::FirmwareDead => self.set_firmware_owns(0x1e),
+            Kind::OldFirmware => self.slow().eeprom.set_old(),
+            Kind::NoCrosstalk => self.slow().eeprom.set_sure(),
+            Kind::DamagedEeprom => self.slow().eeprom.set_damaged(),
+            Kind::Lesm => self.slow().eeprom.set_lesm(),
+            Kind::LostInterrupts => self.irq.lose(true),
+            _ => {}
+        }
     }
 
-    /// Lets the card go on as it is: it does not react to a reset or a master disable.
-    pub fn get_stuck(&self) {
-        self.faults.stick();
-    }
-
-    /// No faults any more; a card that was pulled out, hidden or stuck is as after power on.
-    pub fn mend(&self) {
-        let was_lost = self.faults.hides_registers() || self.faults.stuck();
+    fn mend(&self) {
+        let was_lost = self.faults.removed() || self.faults.stuck();
         self.faults.clear();
-        let mut slow = self.slow();
-        slow.eeprom.set_lesm(false);
-        slow.eeprom.set_old(false);
-        // This one leaves the checksum alone, and the next one does not.
-        slow.eeprom.set_damaged(false);
-        slow.eeprom.set_sure(false);
-        drop(slow);
+        self.slow().eeprom = Eeprom::new(self.identity.mac);
         self.irq.lose(false);
         self.regs.store(offset::ANLP1, map::NEGOTIATION_BEGUN);
         self.set_firmware_owns(0);
@@ -355,103 +354,13 @@ impl Device {
         }
     }
 
-    /// Sends every interrupt that the driver has enabled, without a cause behind it.
-    pub fn spurious_interrupts(&self) {
-        self.irq.write_eics_ex(0, self.irq.mask_ex(0));
-        self.irq.write_eics_ex(1, self.irq.mask_ex(1));
-        self.deliver();
-        self.kick();
-    }
-
-    /// Firmware manages the state of the link, from the next look into the EEPROM on.
-    pub fn manage_link(&self) {
-        self.slow().eeprom.set_lesm(true);
-        self.faults.set_lesm();
-    }
-
-    /// The firmware is older than a port with a cage needs.
-    pub fn age_firmware(&self) {
-        self.slow().eeprom.set_old(true);
-    }
-
-    /// By the EEPROM, whatever the card takes for a link is one.
-    pub fn rule_out_crosstalk(&self) {
-        self.slow().eeprom.set_sure(true);
-    }
-
-    /// The EEPROM has another content than its checksum says.
-    pub fn damage_eeprom(&self) {
-        self.slow().eeprom.set_damaged(true);
-    }
-
-    /// The messages of interrupts get lost on their way.
-    pub fn lose_interrupts(&self) {
-        self.irq.lose(true);
-    }
-
-    /// The firmware has died as the owner of all that is shared, but the EEPROM.
-    pub fn kill_firmware(&self) {
-        self.set_firmware_owns(0x1e);
-    }
-
     fn set_firmware_owns(&self, resources: u8) {
         let gssr = self.regs.get::<Gssr>();
         self.regs.set(gssr.with_firmware(u5::new(resources)));
     }
 
-    /// Negotiation does not leave its first state, until the next reset.
-    pub fn hold_negotiation(&self) {
-        self.regs.store(offset::ANLP1, 0);
-    }
-
-    /// A memory of the card has an error that it cannot correct.
-    pub fn memory_error(&self) {
-        self.irq.raise_other(CAUSE_ECC);
-        self.deliver();
-        self.kick();
-    }
-
-    /// Counters of 32 bits are full, as after minutes of traffic, and stick at that.
-    pub fn fill_counters(&self) {
-        for entry in map::REGISTERS {
-            if entry.access == Access::Counter {
-                for i in 0..entry.count {
-                    self.regs.store(entry.offset + i * entry.stride, u32::MAX);
-                }
-            }
-        }
-    }
-
     pub(crate) fn slow(&self) -> std::sync::MutexGuard<'_, Slow> {
-        match self.slow.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
-    }
-
-    fn note_unknown(&self, offset: u32, write: bool) {
-        let mut unknown = match self.unknown.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        let uses = unknown.entry(offset).or_default();
-        if write {
-            uses.writes += 1;
-        } else {
-            uses.reads += 1;
-        }
-    }
-
-    /// Registers that were used although the model does not know them.
-    pub fn unknown_registers(&self) -> Vec<(u32, UnknownUse)> {
-        let unknown = match self.unknown.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        unknown
-            .iter()
-            .map(|(offset, uses)| (*offset, *uses))
-            .collect()
+        self.slow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the function is asleep, where it answers no access to its registers.
@@ -476,7 +385,7 @@ impl Device {
     }
 
     fn answer(&self, at: u32) -> u32 {
-        if self.faults.hides_registers() || self.ignores_access(at) || self.faults.loses_read(at) {
+        if self.faults.removed() || self.ignores_access(at) {
             return u32::MAX;
         }
         if is_polled(at)
@@ -486,10 +395,7 @@ impl Device {
         }
         let value = match Index::get().lookup(at) {
             Some((entry, i)) => self.read_known(entry, i, at),
-            None => {
-                self.note_unknown(at, false);
-                self.regs.load(at)
-            }
+            None => self.regs.load(at),
         };
         match &self.judge {
             Some(judge) => judge.read(self, at, value),
@@ -526,7 +432,7 @@ impl Device {
     }
 
     fn carry_out(&self, at: u32, value: u32) {
-        if self.faults.hides_registers() || self.ignores_access(at) {
+        if self.faults.removed() || self.ignores_access(at) {
             return;
         }
         let value = match &self.judge {
@@ -551,10 +457,7 @@ impl Device {
                 Access::ReadOnly | Access::Counter | Access::WideLow(_) | Access::WideHigh(_) => {}
                 Access::Effect => self.effect_write(entry, i, at, value),
             },
-            None => {
-                self.note_unknown(at, true);
-                self.regs.store(at, value);
-            }
+            None => self.regs.store(at, value),
         }
     }
 }

@@ -65,27 +65,26 @@ impl Eeprom {
         eeprom
     }
 
-    /// Lets the firmware manage the state of the link (LESM), or not. The checksum does not cover
-    /// that.
-    pub fn set_lesm(&mut self, on: bool) {
-        self.0[FIRMWARE_BLOCK + 2] = if on { FIRMWARE_LESM as u16 } else { 0xffff };
+    /// Lets the firmware manage the state of the link (LESM). The checksum does not cover that.
+    pub fn set_lesm(&mut self) {
+        self.0[FIRMWARE_BLOCK + 2] = FIRMWARE_LESM as u16;
         self.0[FIRMWARE_LESM + 1] = LESM_ENABLED;
     }
 
-    /// Has firmware that is too old for ports with a cage, or not.
-    pub fn set_old(&mut self, old: bool) {
-        self.0[FIRMWARE_PATCH + 7] = if old { 5 } else { 6 };
+    /// Has firmware that is too old for ports with a cage.
+    pub fn set_old(&mut self) {
+        self.0[FIRMWARE_PATCH + 7] = 5;
     }
 
-    /// Takes neither noise nor the signals of a neighbouring port for a link, or may do so.
-    pub fn set_sure(&mut self, sure: bool) {
-        self.0[DEVICE_CAPS] = if sure { NO_CROSSTALK } else { 0 };
+    /// Takes neither noise nor the signals of a neighbouring port for a link.
+    pub fn set_sure(&mut self) {
+        self.0[DEVICE_CAPS] = NO_CROSSTALK;
         self.0[CHECKSUM_WORD] = CHECKSUM_SUM.wrapping_sub(self.sum());
     }
 
-    /// Has a word that does not go with the checksum, or not.
-    pub fn set_damaged(&mut self, damaged: bool) {
-        self.0[SPARE_WORD] = if damaged { 0 } else { 0xffff };
+    /// Has a word that does not go with the checksum.
+    pub fn set_damaged(&mut self) {
+        self.0[SPARE_WORD] = 0;
     }
 
     /// Sum over the range of the checksum, without the checksum word itself.
@@ -134,10 +133,9 @@ mod tests {
     #[test]
     fn a_changed_word_breaks_the_checksum() {
         let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
-        eeprom.set_damaged(true);
-        assert!(!eeprom.valid());
-        eeprom.set_damaged(false);
         assert!(eeprom.valid());
+        eeprom.set_damaged();
+        assert!(!eeprom.valid());
     }
 
     #[test]
@@ -145,8 +143,8 @@ mod tests {
         let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
         let block = usize::from(eeprom.word(FIRMWARE_POINTER));
         assert_eq!(eeprom.word(block + 2), 0xffff);
-        eeprom.set_lesm(true);
-        eeprom.set_old(true);
+        eeprom.set_lesm();
+        eeprom.set_old();
         let lesm = usize::from(eeprom.word(block + 2));
         assert_eq!(eeprom.word(lesm + 1) >> 15, 1);
         assert!(eeprom.valid());
@@ -155,11 +153,9 @@ mod tests {
     #[test]
     fn a_card_without_crosstalk_has_a_checksum_of_its_own() {
         let mut eeprom = Eeprom::new([2, 0, 0, 0, 0, 1]);
-        eeprom.set_sure(true);
+        eeprom.set_sure();
         assert_eq!(eeprom.word(DEVICE_CAPS), 0x80);
         assert!(eeprom.valid());
-        eeprom.set_sure(false);
-        assert_eq!(eeprom, Eeprom::new([2, 0, 0, 0, 0, 1]));
     }
 
     #[test]

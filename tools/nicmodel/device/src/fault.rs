@@ -3,10 +3,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use serde::Deserialize;
+
 use crate::regs::offset;
 
-/// Kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Kind of fault. The first ones are lies, told on so many occasions; the others happen at once, or last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The length of a received frame is the fault's value.
     RxLength,
@@ -37,12 +40,41 @@ pub enum Kind {
     LoopedLost,
     /// A frame comes back damaged in loopback.
     LoopedDamaged,
-    /// A read of the register at the offset of the fault's value gets lost: ones come back.
-    Ones,
+    /// All interrupts that are enabled are sent, without a cause.
+    Interrupt,
+    /// A memory of the card has an error that it cannot correct.
+    MemoryError,
+    /// All counters of 32 bits are full, as after minutes of traffic, and stick at that.
+    Counters,
+    /// Negotiation does not leave its first state, until the next reset.
+    NoNegotiation,
+    /// The firmware has died as the owner of all that is shared, but the EEPROM.
+    FirmwareDead,
+    /// By the EEPROM, the firmware is older than a port with a cage needs.
+    OldFirmware,
+    /// By the EEPROM, whatever the card takes for a link is one.
+    NoCrosstalk,
+    /// The EEPROM has another content than its checksum says.
+    DamagedEeprom,
+    /// By the EEPROM, firmware manages the state of the link.
+    Lesm,
+    /// The firmware forbids changes of the link.
+    Veto,
+    /// The register at the offset of the fault's value, but CTRL, keeps its value whatever is written.
+    DeadRegister,
+    /// The messages of interrupts get lost on their way.
+    LostInterrupts,
+    /// The card neither resets nor stops accessing memory.
+    Stuck,
+    /// The card is out of its slot: every read is ones.
+    Remove,
+    /// No faults any more, and a removed or stuck card is as after power on.
+    #[serde(alias = "none")]
+    Clear,
 }
 
-/// All kinds.
-pub const KINDS: &[Kind] = &[
+/// The lies.
+pub const LIES: &[Kind] = &[
     Kind::RxLength,
     Kind::RxNoEop,
     Kind::RxNext,
@@ -57,7 +89,6 @@ pub const KINDS: &[Kind] = &[
     Kind::FirmwareBusy,
     Kind::LoopedLost,
     Kind::LoopedDamaged,
-    Kind::Ones,
 ];
 
 #[derive(Debug, Default)]
@@ -69,119 +100,73 @@ struct Slot {
 /// The faults of one port.
 #[derive(Debug, Default)]
 pub struct Faults {
-    slots: [Slot; KINDS.len()],
+    slots: [Slot; Kind::Clear as usize],
     /// Any slot is in use: the one test on the packet path.
     armed: AtomicBool,
-    removed: AtomicBool,
-    unmapped: AtomicBool,
-    stuck: AtomicBool,
-    veto: AtomicBool,
-    /// The firmware manages the state of the link.
-    lesm: AtomicBool,
-    /// The register that keeps its value whatever is written; 0, CTRL, for none.
-    dead_register: AtomicU32,
 }
 
 impl Faults {
-    fn slot(&self, kind: Kind) -> &Slot {
-        &self.slots[kind as usize]
-    }
-
-    /// Makes the next `count` occasions lie.
+    /// Makes the next `count` occasions lie. A fault that lasts is there until all are cleared.
     pub fn arm(&self, kind: Kind, count: u32, value: u32) {
-        self.slot(kind).value.store(value, Ordering::Relaxed);
-        self.slot(kind).left.store(count, Ordering::Relaxed);
-        self.armed.store(true, Ordering::Release);
+        if let Some(slot) = self.slots.get(kind as usize) {
+            slot.value.store(value, Ordering::Relaxed);
+            slot.left.store(count, Ordering::Relaxed);
+            self.armed.store(true, Ordering::Release);
+        }
     }
 
     /// The truth again, and the card back in its slot.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         for slot in &self.slots {
             slot.left.store(0, Ordering::Relaxed);
         }
         self.armed.store(false, Ordering::Release);
-        self.removed.store(false, Ordering::Release);
-        self.unmapped.store(false, Ordering::Release);
-        self.stuck.store(false, Ordering::Release);
-        self.veto.store(false, Ordering::Release);
-        self.lesm.store(false, Ordering::Release);
-        self.dead_register.store(0, Ordering::Release);
+    }
+
+    fn slot(&self, kind: Kind) -> Option<&Slot> {
+        let armed = self.armed.load(Ordering::Acquire);
+        self.slots.get(kind as usize).filter(|_| armed)
     }
 
     /// Takes one occasion of `kind`, with the value to report.
-    pub fn take(&self, kind: Kind) -> Option<u32> {
-        if !self.armed.load(Ordering::Acquire) {
-            return None;
-        }
-        let slot = self.slot(kind);
-        slot.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
-            })
-            .ok()
-            .map(|_| slot.value.load(Ordering::Relaxed))
+    pub(crate) fn take(&self, kind: Kind) -> Option<u32> {
+        let slot = self.slot(kind)?;
+        let one = |left: u32| left.checked_sub(1);
+        let taken = slot
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one);
+        taken.is_ok().then(|| slot.value.load(Ordering::Relaxed))
     }
 
-    /// Pulls the card out of its slot: every read is ones from here on.
-    pub fn remove(&self) {
-        self.removed.store(true, Ordering::Release);
-    }
-
-    /// Whether a read of this register gets lost.
-    pub(crate) fn loses_read(&self, at: u32) -> bool {
-        self.slot(Kind::Ones).value.load(Ordering::Relaxed) == at && self.take(Kind::Ones).is_some()
-    }
-
-    /// Hides the registers, as if memory decoding were off. The card goes on.
-    pub fn unmap(&self) {
-        self.unmapped.store(true, Ordering::Release);
-    }
-
-    /// Whether no access reaches the registers.
-    pub(crate) fn hides_registers(&self) -> bool {
-        self.removed() || self.unmapped.load(Ordering::Acquire)
-    }
-
-    /// Makes the card deaf to requests to stop: neither a reset nor a master disable ends.
-    pub fn stick(&self) {
-        self.stuck.store(true, Ordering::Release);
-    }
-
-    /// Lets the firmware forbid changes of the link.
-    pub fn forbid(&self) {
-        self.veto.store(true, Ordering::Release);
+    /// The value of a fault that lasts, if it is there.
+    pub(crate) fn lasting(&self, kind: Kind) -> Option<u32> {
+        self.slot(kind)
+            .filter(|slot| slot.left.load(Ordering::Relaxed) != 0)
+            .map(|slot| slot.value.load(Ordering::Relaxed))
     }
 
     /// Whether the firmware forbids changes of the link.
-    pub fn veto(&self) -> bool {
-        self.veto.load(Ordering::Acquire)
+    pub(crate) fn veto(&self) -> bool {
+        self.lasting(Kind::Veto).is_some()
     }
 
-    pub(crate) fn set_lesm(&self) {
-        self.lesm.store(true, Ordering::Release);
-    }
-
+    /// Whether the firmware manages the state of the link.
     pub(crate) fn lesm(&self) -> bool {
-        self.lesm.load(Ordering::Acquire)
-    }
-
-    /// Makes a register, but CTRL, keep its value whatever is written.
-    pub fn kill_register(&self, at: u32) {
-        self.dead_register.store(at, Ordering::Release);
-    }
-
-    pub(crate) fn ignores_write(&self, at: u32) -> bool {
-        at != 0 && self.dead_register.load(Ordering::Acquire) == at
+        self.lasting(Kind::Lesm).is_some()
     }
 
     /// Whether the card cannot be stopped.
-    pub fn stuck(&self) -> bool {
-        self.stuck.load(Ordering::Acquire)
+    pub(crate) fn stuck(&self) -> bool {
+        self.lasting(Kind::Stuck).is_some()
     }
 
     /// Whether the card is out of its slot.
-    pub fn removed(&self) -> bool {
-        self.removed.load(Ordering::Acquire)
+    pub(crate) fn removed(&self) -> bool {
+        self.lasting(Kind::Remove).is_some()
+    }
+
+    pub(crate) fn ignores_write(&self, at: u32) -> bool {
+        at != 0 && self.lasting(Kind::DeadRegister) == Some(at)
     }
 }
 
@@ -222,14 +207,5 @@ mod tests {
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), None);
-    }
-
-    #[test]
-    fn only_reads_of_the_chosen_register_get_lost() {
-        let faults = Faults::default();
-        faults.arm(Kind::Ones, 1, offset::STATUS);
-        assert!(!faults.loses_read(offset::CTRL));
-        assert!(faults.loses_read(offset::STATUS));
-        assert!(!faults.loses_read(offset::STATUS));
     }
 }

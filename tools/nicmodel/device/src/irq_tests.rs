@@ -8,6 +8,7 @@ use arbitrary_int::{u6, u9};
 
 use crate::clock::ManualClock;
 use crate::device::Device;
+use crate::fault::Kind;
 use crate::function::{Notifier, PciFunction};
 use crate::irq::{CAUSE_LSC, Direction};
 use crate::regs::bits::{Ctrl, Eitr, Gpie, Ivar, IvarEntry, IvarMisc};
@@ -81,11 +82,11 @@ impl Setup {
 fn a_message_that_is_lost_has_been_sent_for_the_card() {
     let setup = Setup::new();
     setup.device.register_write(offset::EIMS_EX, 1);
-    setup.device.lose_interrupts();
+    setup.device.fault(Kind::LostInterrupts, 1, 0);
     setup.raise();
     assert_eq!(setup.counts(), (0, 0));
     assert_eq!(setup.device.register_read(offset::EIMS_EX), 0);
-    setup.device.mend();
+    setup.device.fault(Kind::Clear, 1, 0);
     setup.device.register_write(offset::EIMS_EX, 1);
     setup.raise();
     assert_eq!(setup.counts(), (1, 0));

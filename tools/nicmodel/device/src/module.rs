@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 //! SFP+ modules: the pages of SFF-8472, and what a link can be over them.
 
+use serde::Deserialize;
+
 /// Number of bytes of a page.
 pub const PAGE: usize = 256;
 
-/// Kinds of modules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Kinds of modules, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
+    /// An empty cage.
+    Absent,
     /// 10GBASE-SR.
     Sr,
     /// 10GBASE-LR.

@@ -369,9 +369,9 @@ fn faults_lie_in_the_write_back_only() {
 fn a_removed_card_moves_nothing() {
     let mut card = Card::new();
     card.receive_ring();
-    card.device.surprise_remove();
+    card.device.fault(Kind::Remove, 1, 0);
     assert!(!card.path.begin());
-    card.device.mend();
+    card.device.fault(Kind::Clear, 1, 0);
     assert!(card.path.begin());
     card.path.end();
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::regs::file::BYTES;
 
@@ -59,10 +59,7 @@ struct Log {
 
 impl Trace {
     fn log(&self) -> MutexGuard<'_, Log> {
-        match self.log.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a phase, or goes on with the one of this name.
@@ -137,6 +134,7 @@ impl Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Kind;
     use crate::regs::offset;
     use crate::testing::device;
 
@@ -190,7 +188,7 @@ mod tests {
         device.register_write(offset::FWSM, 0x1234_5678);
         let used = device.trace.phases()[0].registers[&offset::FWSM];
         assert_eq!((used.read, used.written), (Some(was), Some(0x1234_5678)));
-        device.surprise_remove();
+        device.fault(Kind::Remove, 1, 0);
         device.register_read(offset::FWSM);
         let used = device.trace.phases()[0].registers[&offset::FWSM];
         assert_eq!((used.reads, used.read), (2, Some(u32::MAX)));

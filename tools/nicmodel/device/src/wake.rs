@@ -171,6 +171,7 @@ fn is_magic(frame: &[u8], own: [u8; 6]) -> bool {
 mod tests {
     use super::*;
     use crate::card::Card;
+    use crate::fault::Kind;
     use crate::port::{Arrival, Loss};
     use crate::regs::bits::{Ctrl, Fctrl, Mcstctrl, Vlnctrl};
     use crate::regs::offset;
@@ -488,7 +489,7 @@ mod tests {
     #[test]
     fn a_card_that_was_pulled_out_does_not_ask() {
         let card = asleep(ALL);
-        card.device.surprise_remove();
+        card.device.fault(Kind::Remove, 1, 0);
         card.device.set_link(false);
         assert_eq!(card.total("wake_ups"), 0);
     }

@@ -2,7 +2,7 @@
 //! Register accesses that a client of the model waits for.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::regs::{Entry, Index};
 
@@ -38,10 +38,7 @@ pub struct Watching<'a> {
 
 impl Watches {
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Watch>>> {
-        match self.all.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts from now on.
@@ -99,6 +96,7 @@ impl Drop for Watching<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Kind;
     use crate::regs::{find, offset};
     use crate::testing::device;
 
@@ -138,7 +136,7 @@ mod tests {
     #[test]
     fn a_card_out_of_its_slot_is_still_asked() {
         let device = device();
-        device.surprise_remove();
+        device.fault(Kind::Remove, 1, 0);
         let reads = device.watches.begin(register("STATUS"), Access::Read);
         device.register_read(offset::STATUS);
         assert_eq!(reads.seen(), 1);

@@ -12,7 +12,7 @@ use arbitrary_int::u5;
 use nicmodel_device::clock::ManualClock;
 use nicmodel_device::descriptor::{SIZE, TxData};
 use nicmodel_device::device::{Device, Identity};
-use nicmodel_device::fault::{KINDS, Kind};
+use nicmodel_device::fault::{Kind, LIES};
 use nicmodel_device::function::PciFunction;
 use nicmodel_device::port::Datapath;
 use nicmodel_device::regs::bits::{
@@ -199,7 +199,7 @@ impl<S: Source> Guest<S> {
             0 => self.set_up(),
             1 => self.device.reset(),
             2 => {
-                let kind = KINDS[self.source.below(KINDS.len() as u64) as usize];
+                let kind = LIES[self.source.below(LIES.len() as u64) as usize];
                 let value = match kind {
                     // It would only take time.
                     Kind::SlowPoll => 0,

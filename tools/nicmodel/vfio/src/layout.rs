@@ -38,13 +38,6 @@ impl Layout {
         }
     }
 
-    /// Only the page with the registers of the transmit rings.
-    pub fn transmit_mapped() -> Self {
-        Self {
-            pages: vec![0x6000],
-        }
-    }
-
     /// Offsets of the pages.
     pub fn pages(&self) -> &[u64] {
         &self.pages

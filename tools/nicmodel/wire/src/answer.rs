@@ -3,34 +3,6 @@
 
 use serde::Serialize;
 
-/// The answer to a request: `ok`, and its result or the reason of a refusal.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome<T> {
-    ok: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(flatten)]
-    answer: Option<T>,
-}
-
-impl<T> From<Result<T, String>> for Outcome<T> {
-    fn from(result: Result<T, String>) -> Self {
-        let (answer, error) = match result {
-            Ok(answer) => (Some(answer), None),
-            Err(error) => (None, Some(error)),
-        };
-        Self {
-            ok: error.is_none(),
-            error,
-            answer,
-        }
-    }
-}
-
-/// The request was carried out, and there is nothing else to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Done {}
-
 /// A run of the generator, when it has drained.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
@@ -102,34 +74,4 @@ pub struct Latency {
     pub median: Option<u64>,
     /// 99 of 100 took at most this.
     pub p99: Option<u64>,
-}
-
-/// The fate of an injected frame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Injected {
-    /// It is in guest memory, or in the packet buffer.
-    pub taken: bool,
-    /// Why it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost: Option<String>,
-}
-
-/// The wire of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Plugged {
-    /// Nothing.
-    Sink,
-    /// A cable.
-    Cable {
-        /// The port at its other end.
-        peer: usize,
-    },
-    /// A recorder or player.
-    Pcap {
-        /// Why recording has ended early.
-        error: Option<String>,
-    },
-    /// A TAP device of the host.
-    Tap,
 }

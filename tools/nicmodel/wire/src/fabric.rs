@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use nicmodel_device::clock::Clock;
 use nicmodel_device::device::Device;
 use nicmodel_device::port::{Arrival, Datapath, MAX_SEND};
+use serde_json::{Value, json};
 
-use crate::answer::{Done, Injected, Plugged, Report};
+use crate::answer::Report;
 use crate::end::End;
 use crate::files::Files;
 use crate::run::Run;
@@ -37,11 +38,11 @@ pub enum Request {
     /// Run a generator; the answer comes when it has drained.
     Generate(Generate, Reply<Report>),
     /// Plug something into a port.
-    Plug(usize, Plug, Reply<Done>),
+    Plug(usize, Plug, Reply<()>),
     /// Put one frame into a port.
-    Inject(usize, Vec<u8>, Reply<Injected>),
+    Inject(usize, Vec<u8>, Reply<Value>),
     /// Describe the plug in a port.
-    Describe(usize, Reply<Plugged>),
+    Describe(usize, Reply<Value>),
 }
 
 /// The result of a turn.
@@ -205,19 +206,15 @@ impl Fabric {
                 Err(error) => drop(reply.send(Err(error))),
             },
             Request::Plug(port, plug, reply) => {
-                let _ = reply.send(self.plug(port, &plug).map(|()| Done {}));
+                let _ = reply.send(self.plug(port, &plug));
             }
             Request::Inject(port, frame, reply) => {
                 let _ = reply.send(match self.ports.get_mut(port) {
                     Some(port) => match port.path.receive(0, &frame) {
-                        Arrival::Taken => Ok(Injected {
-                            taken: true,
-                            lost: None,
-                        }),
-                        Arrival::Lost(loss) => Ok(Injected {
-                            taken: false,
-                            lost: Some(format!("{loss:?}")),
-                        }),
+                        Arrival::Taken => Ok(json!({ "taken": true })),
+                        Arrival::Lost(loss) => {
+                            Ok(json!({ "taken": false, "lost": format!("{loss:?}") }))
+                        }
                     },
                     None => Err(no_port(port, count)),
                 });
@@ -402,14 +399,12 @@ impl Fabric {
     }
 }
 
-fn describe(wire: &Wire) -> Plugged {
+fn describe(wire: &Wire) -> Value {
     match wire {
-        Wire::Sink => Plugged::Sink,
-        Wire::Cable(peer) => Plugged::Cable { peer: *peer },
-        Wire::Pcap(pcap) => Plugged::Pcap {
-            error: pcap.error().map(str::to_owned),
-        },
-        Wire::Tap(_) => Plugged::Tap,
+        Wire::Sink => json!({ "kind": "sink" }),
+        Wire::Cable(peer) => json!({ "kind": "cable", "peer": peer }),
+        Wire::Pcap(pcap) => json!({ "kind": "pcap", "error": pcap.error() }),
+        Wire::Tap(_) => json!({ "kind": "tap" }),
     }
 }
 

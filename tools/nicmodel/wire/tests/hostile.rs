@@ -15,6 +15,7 @@ use arbitrary_int::traits::Integer;
 use arbitrary_int::u18;
 use guest::{Bench, MEMORY, route};
 use nicmodel_device::descriptor::{TxData, TxType};
+use nicmodel_device::fault::Kind;
 use nicmodel_device::function::PciFunction;
 use nicmodel_device::regs::{map, offset};
 use serde_json::json;
@@ -141,9 +142,9 @@ fn act(random: &mut Random, bench: &mut Bench) {
             11 => bench.plug(port, r#"{"kind":"sink"}"#)["ok"] = json!(true),
             12..=15 => device.set_link(!random.one_in(4)),
             16 => device.reset(),
-            17 => device.surprise_remove(),
-            18..=20 => device.mend(),
-            21 => device.spurious_interrupts(),
+            17 => device.fault(Kind::Remove, 1, 0),
+            18..=20 => device.fault(Kind::Clear, 1, 0),
+            21 => device.fault(Kind::Interrupt, 1, 0),
             _ => {}
         },
     }
@@ -184,7 +185,7 @@ fn torture(seed: u64) -> HashMap<&'static str, u64> {
     bench.plug(0, r#"{"kind":"sink"}"#);
     bench.plug(1, r#"{"kind":"sink"}"#);
     for port in &mut bench.ports {
-        port.device.mend();
+        port.device.fault(Kind::Clear, 1, 0);
         port.device.set_link(true);
         port.device.reset();
         port.up();

@@ -20,7 +20,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
 
 use self::chance::Chance;
 use self::exceptions::Driver;
@@ -62,10 +64,14 @@ impl std::fmt::Debug for Driver {
 }
 
 /// All breaches of one rule by one queue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Breach {
     /// The rule.
     pub rule: &'static str,
+    /// The place that demands it.
+    pub source: &'static str,
+    /// The demand.
+    pub about: &'static str,
     /// The queue, for rules about queues.
     pub queue: Option<String>,
     /// How often.
@@ -137,10 +143,7 @@ impl Judge {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        match self.state.lock() {
-            Ok(guard) => guard,
-            Err(poisoned) => poisoned.into_inner(),
-        }
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks away while a program does what no driver may, or looks again. The next reset makes
@@ -203,6 +206,8 @@ impl Judge {
             .entry((rule.id, queue.clone()))
             .or_insert_with(|| Breach {
                 rule: rule.id,
+                source: rule.source,
+                about: rule.about,
                 queue,
                 count: 0,
                 excused,

@@ -15,12 +15,12 @@ use nicmodel_device::memory::DmaMemory;
 use nicmodel_device::regs::bits::{Dmatxctl, Rdrxctl, Register, Rxctrl, Rxdctl, Srrctl, Txdctl};
 use nicmodel_device::regs::file::RegisterFile;
 use nicmodel_device::regs::offset;
-use nicmodel_wire::answer::{Outcome, Report};
+use nicmodel_wire::answer::Report;
 use nicmodel_wire::fabric::Reply;
 use nicmodel_wire::spec::{Generate, Plug};
 use nicmodel_wire::{Activity, Fabric, Request};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
 pub const MEMORY: usize = 4 << 20;
@@ -176,7 +176,16 @@ pub type Answer<T> = Receiver<Result<T, String>>;
 
 /// An answer as a client sees it.
 pub fn value<T: Serialize>(answer: Result<T, String>) -> Value {
-    serde_json::to_value(Outcome::from(answer)).unwrap()
+    match answer {
+        Ok(answer) => match json!(answer) {
+            Value::Object(mut answer) => {
+                answer.insert("ok".to_owned(), true.into());
+                Value::Object(answer)
+            }
+            _ => json!({ "ok": true }),
+        },
+        Err(error) => json!({ "ok": false, "error": error }),
+    }
 }
 
 /// The zero of the bench's clock.

@@ -63,11 +63,11 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
             driver.restart_link();
         }
         "link-veto" => {
-            driver.card.device.faults.forbid();
+            driver.card.device.fault(Fault::Veto, 1, 0);
             driver.set(Esdp::ZERO.with_sdp3_data(true));
         }
         "autoc-semaphore" => {
-            driver.card.device.manage_link();
+            driver.card.device.fault(Fault::Lesm, 1, 0);
             driver.set(Autoc::ZERO);
         }
         _ => return None,
@@ -104,7 +104,7 @@ fn kept_rules() {
     driver.restart_link();
     // The laser may go on whatever the firmware says.
     driver.set(Esdp::ZERO.with_sdp3_data(true));
-    device.faults.forbid();
+    device.fault(Fault::Veto, 1, 0);
     driver.set(Esdp::ZERO);
     device.faults.clear();
     driver.clock.advance(100 * MS);
@@ -115,7 +115,7 @@ fn kept_rules() {
         device.set_module(module);
         driver.restart_link();
     }
-    device.manage_link();
+    device.fault(Fault::Lesm, 1, 0);
     driver.owns_mac(true);
     driver.restart_link();
     assert!(driver.poll::<Eec>(|eec| eec.auto_rd()));
@@ -142,14 +142,14 @@ fn another_module_needs_its_settings() {
 #[test]
 fn dead_firmware_holds_what_it_has_until_it_is_taken() {
     let driver = Driver::new();
-    driver.card.device.kill_firmware();
+    driver.card.device.fault(Fault::FirmwareDead, 1, 0);
     assert_eq!(driver.read::<Gssr>().firmware(), u5::new(0x1e));
     assert_eq!(driver.read::<Gssr>().firmware(), u5::new(0x1e));
     driver.share(driver.read::<Gssr>().with_firmware(u5::ZERO));
     driver.owns_mac(true);
     assert_eq!(driver.broken(), BTreeSet::new());
-    driver.card.device.kill_firmware();
-    driver.card.device.mend();
+    driver.card.device.fault(Fault::FirmwareDead, 1, 0);
+    driver.card.device.fault(Fault::Clear, 1, 0);
     assert_eq!(driver.read::<Gssr>().firmware(), u5::ZERO);
 }
 
