@@ -5,8 +5,11 @@
 //! It must neither crash nor hang the model, within the fuzzer's limits on time and memory.
 #![no_main]
 
+#[path = "../../device/tests/hostile/mod.rs"]
+mod hostile;
+
+use hostile::{Guest, Source};
 use libfuzzer_sys::fuzz_target;
-use nicmodel_hostile::{Guest, Source};
 
 /// The decisions that are left, as many bytes for each as it needs.
 struct Input<'a>(&'a [u8]);

@@ -4,9 +4,11 @@
 //! The guest is made of random numbers. Its behaviour depends on the seed alone, so a failure
 //! repeats.
 
+mod hostile;
+
 use std::time::{Duration, Instant};
 
-use nicmodel_hostile::{Guest, Random};
+use hostile::{Guest, Random};
 
 const STEPS: u32 = 60_000;
 /// One step does a bounded amount of work; this is far beyond it even on a loaded machine.

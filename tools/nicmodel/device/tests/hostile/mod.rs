@@ -2,7 +2,7 @@
 //! A hostile guest: it writes registers, fills memory, rings doorbells and resets at random, while
 //! frames arrive.
 //!
-//! A [`Source`] decides each step: random numbers in `tests/random.rs`, the input of a fuzzer in
+//! A [`Source`] decides each step: random numbers in `random.rs`, the input of a fuzzer in
 //! `tools/nicmodel/fuzz`.
 #![forbid(unsafe_code)]
 
