@@ -45,17 +45,61 @@ pub enum Direction {
     Tx = 1,
 }
 
+/// A bit for each cause: of the vectors of queues, and of others as EICR has them.
+#[derive(Debug, Default)]
+struct Bits {
+    queues: AtomicU64,
+    other: AtomicU32,
+}
+
+impl Bits {
+    fn queues(&self) -> u64 {
+        self.queues.load(Ordering::Acquire)
+    }
+
+    fn other(&self) -> u32 {
+        self.other.load(Ordering::Acquire)
+    }
+
+    /// As in EICR, where the first 16 vectors have a bit.
+    fn word(&self) -> u32 {
+        self.queues() as u32 & QUEUE_CAUSES | self.other()
+    }
+
+    /// Sets bits as in EICR.
+    fn set(&self, word: u32) {
+        self.set_queues(u64::from(word & QUEUE_CAUSES));
+        self.other.fetch_or(word & !QUEUE_CAUSES, Ordering::AcqRel);
+    }
+
+    fn set_queues(&self, queues: u64) {
+        self.queues.fetch_or(queues, Ordering::AcqRel);
+    }
+
+    /// Clears bits as in EICR.
+    fn clear(&self, word: u32) {
+        self.clear_queues(u64::from(word & QUEUE_CAUSES));
+        self.other
+            .fetch_and(!(word & !QUEUE_CAUSES), Ordering::AcqRel);
+    }
+
+    fn clear_queues(&self, queues: u64) {
+        self.queues.fetch_and(!queues, Ordering::AcqRel);
+    }
+}
+
+/// The vectors in a register that has 32 of them.
+fn half(half: u32, value: u32) -> u64 {
+    u64::from(value) << (32 * half)
+}
+
 /// Interrupt state of one function.
 pub struct Interrupts {
-    queue_cause: AtomicU64,
-    queue_mask: AtomicU64,
-    queue_asserted: AtomicU64,
-    other_cause: AtomicU32,
-    other_mask: AtomicU32,
-    other_asserted: AtomicU32,
+    cause: Bits,
+    mask: Bits,
+    asserted: Bits,
+    auto_mask: Bits,
     auto_clear: AtomicU32,
-    auto_mask: AtomicU32,
-    auto_mask_queues: AtomicU64,
     gpie: AtomicU32,
     sent_at: [AtomicU64; VECTORS],
     vectors: [ArcSwapOption<Arc<dyn Notifier>>; VECTORS],
@@ -67,17 +111,13 @@ pub struct Interrupts {
 impl Default for Interrupts {
     fn default() -> Self {
         Self {
-            queue_cause: AtomicU64::new(0),
-            queue_mask: AtomicU64::new(0),
-            queue_asserted: AtomicU64::new(0),
-            other_cause: AtomicU32::new(0),
-            other_mask: AtomicU32::new(0),
-            other_asserted: AtomicU32::new(0),
+            cause: Bits::default(),
+            mask: Bits::default(),
+            asserted: Bits::default(),
+            auto_mask: Bits::default(),
             auto_clear: AtomicU32::new(0),
-            auto_mask: AtomicU32::new(0),
-            auto_mask_queues: AtomicU64::new(0),
             gpie: AtomicU32::new(0),
-            sent_at: std::array::from_fn(|_| AtomicU64::new(0)),
+            sent_at: [const { AtomicU64::new(0) }; VECTORS],
             vectors: std::array::from_fn(|_| ArcSwapOption::empty()),
             sent: AtomicU64::new(0),
             lossy: AtomicBool::new(false),
@@ -100,15 +140,11 @@ impl Interrupts {
 
     /// Back to the state after reset; vectors stay connected.
     pub fn reset(&self) {
-        for word in [&self.queue_cause, &self.queue_mask, &self.queue_asserted] {
-            word.store(0, Ordering::Release);
-        }
-        for word in [&self.other_cause, &self.other_mask, &self.other_asserted] {
-            word.store(0, Ordering::Release);
+        for bits in [&self.cause, &self.mask, &self.asserted, &self.auto_mask] {
+            bits.clear(u32::MAX);
+            bits.clear_queues(u64::MAX);
         }
         self.auto_clear.store(0, Ordering::Release);
-        self.auto_mask.store(0, Ordering::Release);
-        self.auto_mask_queues.store(0, Ordering::Release);
         self.gpie.store(0, Ordering::Release);
         for time in &self.sent_at {
             time.store(0, Ordering::Release);
@@ -125,23 +161,19 @@ impl Interrupts {
         let ivar = regs.nth::<Ivar>(queue / 2);
         let entry = ivar.entry((2 * (queue & 1)) as usize + direction as usize);
         if entry.int_alloc_val() {
-            self.queue_cause
-                .fetch_or(1 << entry.int_alloc().value(), Ordering::AcqRel);
+            self.cause.set_queues(1 << entry.int_alloc().value());
         }
     }
 
     /// A source other than a queue has a cause.
     pub fn raise_other(&self, cause: u32) {
-        self.other_cause
-            .fetch_or(cause & !QUEUE_CAUSES, Ordering::AcqRel);
+        self.cause.set(cause & !QUEUE_CAUSES);
     }
 
     /// Sends due interrupts; returns the time of those that moderation delays.
     pub fn deliver(&self, regs: &RegisterFile, now: u64) -> Option<u64> {
         let mut next: Option<u64> = None;
-        let mut due = self.queue_cause.load(Ordering::Acquire)
-            & self.queue_mask.load(Ordering::Acquire)
-            & !self.queue_asserted.load(Ordering::Acquire);
+        let mut due = self.cause.queues() & self.mask.queues() & !self.asserted.queues();
         while due != 0 {
             let vector = due.trailing_zeros();
             due &= due - 1;
@@ -150,9 +182,7 @@ impl Interrupts {
                 None => self.send_queue(vector, now),
             }
         }
-        let due = self.other_cause.load(Ordering::Acquire)
-            & self.other_mask.load(Ordering::Acquire)
-            & !self.other_asserted.load(Ordering::Acquire);
+        let due = self.cause.other() & self.mask.other() & !self.asserted.other();
         if due != 0 {
             let entry = regs.get::<IvarMisc>().entry(1);
             if entry.int_alloc_val() {
@@ -193,11 +223,11 @@ impl Interrupts {
 
     fn send_queue(&self, vector: u32, now: u64) {
         let bit = 1_u64 << vector;
-        let masks = self.gpie().eiame() && self.auto_mask_queues.load(Ordering::Acquire) & bit != 0;
+        let masks = self.gpie().eiame() && self.auto_mask.queues() & bit != 0;
         let mine = if masks {
-            self.queue_mask.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+            self.mask.queues.fetch_and(!bit, Ordering::AcqRel) & bit != 0
         } else {
-            self.queue_asserted.fetch_or(bit, Ordering::AcqRel) & bit == 0
+            self.asserted.queues.fetch_or(bit, Ordering::AcqRel) & bit == 0
         };
         if !mine {
             return;
@@ -205,21 +235,21 @@ impl Interrupts {
         // Vectors past those of EIAC always clear their cause.
         let clears = vector >= 16 || self.auto_clear.load(Ordering::Acquire) & 1 << vector != 0;
         if clears {
-            self.queue_cause.fetch_and(!bit, Ordering::AcqRel);
-            self.queue_asserted.fetch_and(!bit, Ordering::AcqRel);
+            self.cause.clear_queues(bit);
+            self.asserted.clear_queues(bit);
         }
         self.send(vector, now);
     }
 
     fn send_other(&self, due: u32, vector: u32, now: u64) {
         let masks = if self.gpie().eiame() {
-            self.auto_mask.load(Ordering::Acquire) & due
+            self.auto_mask.other() & due
         } else {
             0
         };
-        let mut mine = self.other_asserted.fetch_or(due, Ordering::AcqRel) & due != due;
+        let mut mine = self.asserted.other.fetch_or(due, Ordering::AcqRel) & due != due;
         if masks != 0 {
-            mine = self.other_mask.fetch_and(!masks, Ordering::AcqRel) & masks != 0;
+            mine = self.mask.other.fetch_and(!masks, Ordering::AcqRel) & masks != 0;
         }
         if !mine {
             return;
@@ -248,19 +278,13 @@ impl Interrupts {
     }
 
     fn clear_causes(&self, causes: u32) {
-        let queues = u64::from(causes & QUEUE_CAUSES);
-        self.queue_cause.fetch_and(!queues, Ordering::AcqRel);
-        self.queue_asserted.fetch_and(!queues, Ordering::AcqRel);
-        self.other_cause
-            .fetch_and(!(causes & !QUEUE_CAUSES), Ordering::AcqRel);
-        self.other_asserted
-            .fetch_and(!(causes & !QUEUE_CAUSES), Ordering::AcqRel);
+        self.cause.clear(causes);
+        self.asserted.clear(causes);
     }
 
     /// EICR or EICS without the side effect of a read.
     pub fn causes(&self) -> u32 {
-        self.queue_cause.load(Ordering::Acquire) as u32 & QUEUE_CAUSES
-            | self.other_cause.load(Ordering::Acquire)
+        self.cause.word()
     }
 
     /// A read of EICR, which clears.
@@ -283,57 +307,44 @@ impl Interrupts {
 
     /// A write of EICS: ones set.
     pub fn write_eics(&self, value: u32) {
-        self.queue_cause
-            .fetch_or(u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
-        self.raise_other(value);
+        self.cause.set(value);
     }
 
     /// A write of EICS_EX: ones set.
-    pub fn write_eics_ex(&self, half: u32, value: u32) {
-        self.queue_cause
-            .fetch_or(u64::from(value) << (32 * half), Ordering::AcqRel);
+    pub fn write_eics_ex(&self, i: u32, value: u32) {
+        self.cause.set_queues(half(i, value));
     }
 
     /// EIMS.
     pub fn mask(&self) -> u32 {
-        self.queue_mask.load(Ordering::Acquire) as u32 & QUEUE_CAUSES
-            | self.other_mask.load(Ordering::Acquire)
+        self.mask.word()
     }
 
     /// EIMS_EX.
     pub fn mask_ex(&self, half: u32) -> u32 {
-        (self.queue_mask.load(Ordering::Acquire) >> (32 * half)) as u32
+        (self.mask.queues() >> (32 * half)) as u32
     }
 
     /// A write of EIMS: ones enable, and pending causes are raised again.
     pub fn write_eims(&self, value: u32) {
-        let queues = u64::from(value & QUEUE_CAUSES);
-        self.queue_asserted.fetch_and(!queues, Ordering::AcqRel);
-        self.queue_mask.fetch_or(queues, Ordering::AcqRel);
-        self.other_asserted.fetch_and(!value, Ordering::AcqRel);
-        self.other_mask
-            .fetch_or(value & !QUEUE_CAUSES, Ordering::AcqRel);
+        self.asserted.clear(value);
+        self.mask.set(value);
     }
 
     /// A write of EIMS_EX: ones enable.
-    pub fn write_eims_ex(&self, half: u32, value: u32) {
-        let bits = u64::from(value) << (32 * half);
-        self.queue_asserted.fetch_and(!bits, Ordering::AcqRel);
-        self.queue_mask.fetch_or(bits, Ordering::AcqRel);
+    pub fn write_eims_ex(&self, i: u32, value: u32) {
+        self.asserted.clear_queues(half(i, value));
+        self.mask.set_queues(half(i, value));
     }
 
     /// A write of EIMC: ones disable.
     pub fn write_eimc(&self, value: u32) {
-        self.queue_mask
-            .fetch_and(!u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
-        self.other_mask
-            .fetch_and(!(value & !QUEUE_CAUSES), Ordering::AcqRel);
+        self.mask.clear(value);
     }
 
     /// A write of EIMC_EX: ones disable.
-    pub fn write_eimc_ex(&self, half: u32, value: u32) {
-        self.queue_mask
-            .fetch_and(!(u64::from(value) << (32 * half)), Ordering::AcqRel);
+    pub fn write_eimc_ex(&self, i: u32, value: u32) {
+        self.mask.clear_queues(half(i, value));
     }
 
     /// A write of EIAC.
@@ -343,21 +354,14 @@ impl Interrupts {
 
     /// A write of EIAM.
     pub fn write_eiam(&self, value: u32) {
-        self.auto_mask
-            .store(value & !QUEUE_CAUSES, Ordering::Release);
-        self.auto_mask_queues
-            .fetch_and(!u64::from(QUEUE_CAUSES), Ordering::AcqRel);
-        self.auto_mask_queues
-            .fetch_or(u64::from(value & QUEUE_CAUSES), Ordering::AcqRel);
+        self.auto_mask.clear(!value);
+        self.auto_mask.set(value);
     }
 
     /// A write of EIAM_EX.
-    pub fn write_eiam_ex(&self, half: u32, value: u32) {
-        let shift = 32 * half;
-        self.auto_mask_queues
-            .fetch_and(!(u64::from(u32::MAX) << shift), Ordering::AcqRel);
-        self.auto_mask_queues
-            .fetch_or(u64::from(value) << shift, Ordering::AcqRel);
+    pub fn write_eiam_ex(&self, i: u32, value: u32) {
+        self.auto_mask.clear_queues(half(i, !value));
+        self.auto_mask.set_queues(half(i, value));
     }
 
     /// A write of GPIE.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::counters::{bump, wide};
 use crate::device::Device;
@@ -13,6 +14,7 @@ use crate::judge::{rules, transmit_label};
 use crate::packet::FCS;
 use crate::pause::Pause;
 use crate::regs::bits::{Ctrl, Dmatxctl};
+use crate::regs::file::RegisterFile;
 use crate::regs::offset;
 use crate::rx::{Outcome, RxQueues, sort};
 use crate::tx::{Progress, TxQueue, cost_of};
@@ -55,23 +57,60 @@ struct Waiting {
     frame: Vec<u8>,
 }
 
-/// Counts of one turn, added to the shared counters at its end.
+/// Frames of one turn in one direction, added to the shared counters at its end.
 #[derive(Debug, Default)]
-struct Local {
-    rx_frames: u64,
-    rx_bytes: u64,
-    rx_sizes: [u32; 6],
+struct Counts {
+    frames: u64,
+    bytes: u64,
+    sizes: [u32; 6],
     broadcast: u32,
     multicast: u32,
-    tx_frames: u64,
-    tx_bytes: u64,
-    tx_sizes: [u32; 6],
-    tx_broadcast: u32,
-    tx_multicast: u32,
-    rx_raised: u64,
     /// Per queue: frames and octets.
-    rx_queue: [(u32, u64); 16],
-    tx_queue: [(u32, u64); 16],
+    queues: [(u32, u64); 16],
+}
+
+impl Counts {
+    /// Counts a frame, of which the queue has so many bytes.
+    fn count(&mut self, queue: u32, frame: &[u8], length: usize) {
+        let broadcast = frame[..6] == [0xff; 6];
+        self.frames += 1;
+        self.bytes += frame.len() as u64;
+        self.sizes[size_class(frame.len())] += 1;
+        self.broadcast += u32::from(broadcast);
+        self.multicast += u32::from(frame[0] & 1 != 0 && !broadcast);
+        if let Some((frames, octets)) = self.queues.get_mut(queue as usize) {
+            *frames += 1;
+            *octets += (length + FCS) as u64;
+        }
+    }
+
+    /// Adds to the counters of frames, of all and by kind, and to those of the totals.
+    fn account(&self, regs: &RegisterFile, at: [u32; 4], sizes: u32, totals: [&AtomicU64; 2]) {
+        let frames = self.frames as u32;
+        for (at, count) in at
+            .into_iter()
+            .zip([frames, frames, self.broadcast, self.multicast])
+        {
+            regs.add(at, count);
+        }
+        for (count, i) in self.sizes.iter().zip(0..) {
+            regs.add(sizes + 4 * i, *count);
+        }
+        bump(totals[0], self.frames);
+        bump(totals[1], self.bytes);
+    }
+
+    fn octets(&self) -> u64 {
+        self.bytes + self.frames * FCS as u64
+    }
+}
+
+/// All that one turn counts.
+#[derive(Debug, Default)]
+struct Local {
+    rx: Counts,
+    tx: Counts,
+    rx_raised: u64,
 }
 
 /// The engine's side of a device. One thread owns it.
@@ -298,23 +337,16 @@ impl Datapath {
             }
         }
         if self.buffer.is_empty() {
-            match self.deliver(frame) {
-                Outcome::Done(_) | Outcome::Held(_) => return Arrival::Taken,
-                Outcome::Full => {}
-                Outcome::Drop => return self.lose_no_descriptor(),
-                Outcome::Filtered => {
-                    bump(&self.device.totals.rx_filtered, 1);
-                    return Arrival::Lost(Loss::Filtered);
-                }
-                Outcome::Disabled => {
-                    bump(&self.device.totals.rx_disabled, 1);
-                    return Arrival::Lost(Loss::Disabled);
-                }
+            let outcome = self.deliver(frame);
+            if outcome != Outcome::Full {
+                return self.loss(outcome).map_or(Arrival::Taken, Arrival::Lost);
             }
         }
         if !self.room(frame.len()) {
             self.device.regs.add(offset::MPC, 1);
-            return self.lose_no_descriptor();
+            return self
+                .loss(Outcome::Drop)
+                .map_or(Arrival::Taken, Arrival::Lost);
         }
         let mut copy = self.spare.pop().unwrap_or_default();
         copy.clear();
@@ -324,9 +356,17 @@ impl Datapath {
         Arrival::Taken
     }
 
-    fn lose_no_descriptor(&self) -> Arrival {
-        bump(&self.device.totals.rx_no_descriptor, 1);
-        Arrival::Lost(Loss::NoDescriptor)
+    /// Counts a loss at a ring, if it is one.
+    fn loss(&self, outcome: Outcome) -> Option<Loss> {
+        let totals = &self.device.totals;
+        let (total, loss) = match outcome {
+            Outcome::Done(_) | Outcome::Held(_) | Outcome::Full => return None,
+            Outcome::Drop => (&totals.rx_no_descriptor, Loss::NoDescriptor),
+            Outcome::Disabled => (&totals.rx_disabled, Loss::Disabled),
+            Outcome::Filtered => (&totals.rx_filtered, Loss::Filtered),
+        };
+        bump(total, 1);
+        Some(loss)
     }
 
     fn deliver(&mut self, frame: &[u8]) -> Outcome {
@@ -352,9 +392,11 @@ impl Datapath {
         match (outcome, sorted.queue) {
             (Outcome::Done(length), Some(queue)) => {
                 self.local.rx_raised |= 1 << queue;
-                self.count_receive(queue, frame, length);
+                self.local.rx.count(queue, frame, length);
             }
-            (Outcome::Held(length), Some(queue)) => self.count_receive(queue, frame, length),
+            (Outcome::Held(length), Some(queue)) => {
+                self.local.rx.count(queue, frame, length);
+            }
             (Outcome::Drop, Some(queue)) if !self.device.ring_pages_mapped() && queue < 16 => {
                 let at = offset::QPRDC + queue * offset::QUEUE;
                 self.device.regs.add(at, 1);
@@ -362,19 +404,6 @@ impl Datapath {
             _ => {}
         }
         outcome
-    }
-
-    fn count_receive(&mut self, queue: u32, frame: &[u8], length: usize) {
-        let local = &mut self.local;
-        local.rx_frames += 1;
-        local.rx_bytes += frame.len() as u64;
-        local.rx_sizes[size_class(frame.len())] += 1;
-        local.broadcast += u32::from(frame[..6] == [0xff; 6]);
-        local.multicast += u32::from(frame[0] & 1 != 0 && frame[..6] != [0xff; 6]);
-        if let Some((frames, octets)) = local.rx_queue.get_mut(queue as usize) {
-            *frames += 1;
-            *octets += (length + FCS) as u64;
-        }
     }
 
     /// Moves frames from the packet buffer into rings; true when one moved.
@@ -389,25 +418,13 @@ impl Datapath {
             && let Some(waiting) = self.buffer.pop_front()
         {
             budget = budget.saturating_sub(cost_of(waiting.frame.len()));
-            match self.deliver(&waiting.frame) {
-                Outcome::Done(_) | Outcome::Held(_) => {}
-                Outcome::Full => {
-                    self.buffer.push_front(waiting);
-                    return moved;
-                }
-                Outcome::Drop => {
-                    self.lose_no_descriptor();
-                    self.flushed.push((waiting.tag, Loss::NoDescriptor));
-                }
-                Outcome::Disabled => {
-                    bump(&self.device.totals.rx_disabled, 1);
-                    self.flushed.push((waiting.tag, Loss::Disabled));
-                }
-                Outcome::Filtered => {
-                    bump(&self.device.totals.rx_filtered, 1);
-                    self.flushed.push((waiting.tag, Loss::Filtered));
-                }
+            let outcome = self.deliver(&waiting.frame);
+            if outcome == Outcome::Full {
+                self.buffer.push_front(waiting);
+                return moved;
             }
+            let loss = self.loss(outcome);
+            self.flushed.extend(loss.map(|loss| (waiting.tag, loss)));
             moved = true;
             self.buffered -= waiting.frame.len() + BUFFER_OVERHEAD;
             self.recycle(waiting.frame);
@@ -468,10 +485,10 @@ impl Datapath {
             }
             let link = device.link();
             let sends = device.mac_link();
-            let local = &mut self.local;
+            let sent = &mut self.local.tx;
             let mut send = |queue: u32, frame: &[u8]| {
                 if sends {
-                    count_transmit(local, queue, frame);
+                    sent.count(queue, frame, frame.len());
                 } else {
                     bump(&device.totals.tx_link_down, 1);
                 }
@@ -494,81 +511,46 @@ impl Datapath {
 
     fn account(&mut self) {
         let local = &self.local;
-        if local.rx_frames == 0 && local.tx_frames == 0 && local.rx_raised == 0 {
+        if local.rx.frames == 0 && local.tx.frames == 0 && local.rx_raised == 0 {
             return;
         }
-        let local = std::mem::take(&mut self.local);
+        let Local { rx, tx, rx_raised } = std::mem::take(&mut self.local);
         let device = &self.device;
-        let regs = &device.regs;
-        let mut raised = local.rx_raised;
+        let mut raised = rx_raised;
         while raised != 0 {
             let queue = raised.trailing_zeros();
             raised &= raised - 1;
-            device.irq.raise_queue(regs, queue, Direction::Rx);
+            device.irq.raise_queue(&device.regs, queue, Direction::Rx);
         }
-        if local.rx_frames != 0 {
-            let octets = local.rx_bytes + local.rx_frames * FCS as u64;
-            bump(&device.totals.rx_frames, local.rx_frames);
-            bump(&device.totals.rx_bytes, local.rx_bytes);
-            regs.add(offset::GPRC, local.rx_frames as u32);
-            regs.add(offset::TPR, local.rx_frames as u32);
-            regs.add(offset::BPRC, local.broadcast);
-            regs.add(offset::MPRC, local.multicast);
-            device.wide.add(usize::from(wide::GORC), octets);
-            device.wide.add(usize::from(wide::TOR), octets);
-            for (i, count) in local.rx_sizes.iter().enumerate() {
-                regs.add(offset::PRC + 4 * i as u32, *count);
-            }
-        }
-        if local.tx_frames != 0 {
-            let octets = local.tx_bytes + local.tx_frames * FCS as u64;
-            bump(&device.totals.tx_frames, local.tx_frames);
-            bump(&device.totals.tx_bytes, local.tx_bytes);
-            regs.add(offset::GPTC, local.tx_frames as u32);
-            regs.add(offset::TPT, local.tx_frames as u32);
-            regs.add(offset::BPTC, local.tx_broadcast);
-            regs.add(offset::MPTC, local.tx_multicast);
-            device.wide.add(usize::from(wide::GOTC), octets);
-            for (i, count) in local.tx_sizes.iter().enumerate() {
-                regs.add(offset::PTC + 4 * i as u32, *count);
-            }
-        }
-        self.account_queues(&local);
-    }
-
-    fn account_queues(&self, local: &Local) {
-        let device = &self.device;
         // Where the guest has these pages mapped a read could not clear a counter, and a
         // counter that is not cleared would be added up wrongly: it stays zero.
         let trapped = !device.ring_pages_mapped();
-        for (i, (frames, octets)) in local.rx_queue.iter().enumerate() {
-            let at = i as u32 * offset::QUEUE;
-            if trapped && *frames != 0 {
-                device.regs.add(offset::QPRC + at, *frames);
-                device.wide.add(usize::from(wide::QBRC) + i, *octets);
-            }
-        }
-        for (i, (frames, octets)) in local.tx_queue.iter().enumerate() {
-            let at = i as u32 * offset::QUEUE;
-            if *frames != 0 {
-                if trapped {
-                    device.regs.add(offset::QPTC + at, *frames);
+        let (regs, octets_at, totals) = (&device.regs, &device.wide, &device.totals);
+        if rx.frames != 0 {
+            let at = [offset::GPRC, offset::TPR, offset::BPRC, offset::MPRC];
+            rx.account(regs, at, offset::PRC, [&totals.rx_frames, &totals.rx_bytes]);
+            octets_at.add(usize::from(wide::GORC), rx.octets());
+            octets_at.add(usize::from(wide::TOR), rx.octets());
+            for (i, (frames, octets)) in rx.queues.iter().enumerate().filter(|_| trapped) {
+                if *frames != 0 {
+                    regs.add(offset::QPRC + i as u32 * offset::QUEUE, *frames);
+                    octets_at.add(usize::from(wide::QBRC) + i, *octets);
                 }
-                device.wide.add(usize::from(wide::QBTC) + i, *octets);
             }
         }
-    }
-}
-
-fn count_transmit(local: &mut Local, queue: u32, frame: &[u8]) {
-    local.tx_frames += 1;
-    local.tx_bytes += frame.len() as u64;
-    local.tx_sizes[size_class(frame.len())] += 1;
-    local.tx_broadcast += u32::from(frame[..6] == [0xff; 6]);
-    local.tx_multicast += u32::from(frame[0] & 1 != 0 && frame[..6] != [0xff; 6]);
-    if let Some((frames, octets)) = local.tx_queue.get_mut(queue as usize) {
-        *frames += 1;
-        *octets += (frame.len() + FCS) as u64;
+        if tx.frames != 0 {
+            let at = [offset::GPTC, offset::TPT, offset::BPTC, offset::MPTC];
+            tx.account(regs, at, offset::PTC, [&totals.tx_frames, &totals.tx_bytes]);
+            octets_at.add(usize::from(wide::GOTC), tx.octets());
+            for (i, (frames, octets)) in tx.queues.iter().enumerate() {
+                if trapped {
+                    regs.add(offset::QPTC + i as u32 * offset::QUEUE, *frames);
+                }
+                if *frames != 0 {
+                    octets_at.add(usize::from(wide::QBTC) + i, *octets);
+                }
+            }
+        }
     }
 }
 

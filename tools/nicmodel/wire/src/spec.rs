@@ -64,10 +64,10 @@ pub struct Generate {
     /// How many frames.
     pub count: u32,
     /// Bytes of a frame without FCS.
-    #[serde(default = "default_size")]
+    #[serde(default = "number::<60, _>")]
     pub size: usize,
     /// Number of flows (UDP source ports).
-    #[serde(default = "default_flows")]
+    #[serde(default = "number::<1, _>")]
     pub flows: u16,
     /// Source address of the frames.
     #[serde(default = "default_src_mac")]
@@ -88,11 +88,11 @@ pub struct Generate {
     #[serde(default = "default_ttl")]
     pub expect_ttl: u8,
     /// Most frames under way at once; 0 for no limit.
-    #[serde(default = "default_window")]
+    #[serde(default = "number::<256, _>")]
     pub window: u32,
     /// Milliseconds after which a full window that does not move is taken for lost: the generator
     /// goes on.
-    #[serde(default = "default_stall")]
+    #[serde(default = "number::<20, _>")]
     pub stall_ms: u64,
     /// Frames per second; 0 for as many as the window allows.
     #[serde(default)]
@@ -101,18 +101,19 @@ pub struct Generate {
     #[serde(default)]
     pub latency: bool,
     /// Milliseconds to wait for stragglers.
-    #[serde(default = "default_drain")]
+    #[serde(default = "number::<500, _>")]
     pub drain_ms: u64,
     /// Milliseconds after which the run ends in any case.
-    #[serde(default = "default_timeout")]
+    #[serde(default = "number::<60000, _>")]
     pub timeout_ms: u64,
 }
 
-fn default_size() -> usize {
-    60
+/// A number as a default.
+fn number<const N: u16, T: From<u16>>() -> T {
+    N.into()
 }
-fn default_flows() -> u16 {
-    1
+fn default_ttl() -> u8 {
+    63
 }
 fn default_src_mac() -> Mac {
     Mac([2, 0, 0, 0, 0, 1])
@@ -122,21 +123,6 @@ fn default_src_ip() -> Ipv4Addr {
 }
 fn default_dst_ip() -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 1, 2)
-}
-fn default_ttl() -> u8 {
-    63
-}
-fn default_window() -> u32 {
-    256
-}
-fn default_stall() -> u64 {
-    20
-}
-fn default_drain() -> u64 {
-    500
-}
-fn default_timeout() -> u64 {
-    60_000
 }
 
 /// Smallest frame that has room for the marks of the generator.
