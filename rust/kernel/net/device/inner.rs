@@ -185,7 +185,7 @@ impl<T: Driver> Inner<T> {
             if is_reset {
                 up.free(self);
             } else {
-                dev_err!(self.dev(), "failed to reset the NIC, its rings are lost\n");
+                crate::netdev_err!(self.dev(), "failed to reset the NIC, its rings are lost\n");
                 up.leak(self, locks);
             }
         });

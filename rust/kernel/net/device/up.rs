@@ -282,7 +282,7 @@ impl<T: Driver> Up<T> {
                 // addresses, or sleeps: the bus has to tell.
                 Err(_) if !shared.bus.is_present() => true,
                 Err(error) => {
-                    dev_err!(
+                    crate::netdev_err!(
                         dev,
                         "DMA did not stop ({error:?}), rings stay allocated until a reset\n"
                     );

@@ -145,7 +145,8 @@ impl Device {
 
     /// Whether DMA is possible as configuration space is set. Without a judge it always is in D0.
     pub(crate) fn may_access_memory(&self) -> bool {
-        !self.config.is_asleep() && (self.judge.is_none() || self.is_bus_master())
+        let is_free = self.judge.is_none() && !self.faults.hides_registers();
+        !self.config.is_asleep() && (is_free || self.is_bus_master())
     }
 
     /// Whether frames leave: a judged card stops its transmitter without a link.
@@ -343,7 +344,7 @@ impl Device {
     }
 
     fn mend(&self) {
-        let was_lost = self.faults.removed() || self.faults.stuck();
+        let was_lost = self.faults.hides_registers() || self.faults.stuck();
         self.faults.clear();
         self.slow().eeprom = Eeprom::new(self.identity.mac);
         self.irq.lose(false);
@@ -385,7 +386,7 @@ impl Device {
     }
 
     fn answer(&self, at: u32) -> u32 {
-        if self.faults.removed() || self.ignores_access(at) {
+        if self.faults.hides_registers() || self.ignores_access(at) || self.faults.loses_read(at) {
             return u32::MAX;
         }
         if is_polled(at)
@@ -432,7 +433,7 @@ impl Device {
     }
 
     fn carry_out(&self, at: u32, value: u32) {
-        if self.faults.removed() || self.ignores_access(at) {
+        if self.faults.hides_registers() || self.ignores_access(at) {
             return;
         }
         let value = match &self.judge {

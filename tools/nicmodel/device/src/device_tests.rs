@@ -246,7 +246,7 @@ fn a_lost_read_has_no_effect() {
 fn a_card_whose_registers_are_hidden_goes_on() {
     let device = device();
     device.config_write(0x04, &[0x06]);
-    device.faults.unmap();
+    device.faults.arm(Kind::Unmapped, 1, 0);
     assert_eq!(device.register_read(offset::STATUS), u32::MAX);
     set(&device, Ctrl::ZERO.with_rst(true));
     assert_eq!(device.totals.resets.load(Ordering::SeqCst), 0);

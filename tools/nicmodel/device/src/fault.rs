@@ -40,6 +40,8 @@ pub enum Kind {
     LoopedLost,
     /// A frame comes back damaged in loopback.
     LoopedDamaged,
+    /// A read of the register at the offset of the fault's value gets lost: ones come back.
+    Ones,
     /// All interrupts that are enabled are sent, without a cause.
     Interrupt,
     /// A memory of the card has an error that it cannot correct.
@@ -68,7 +70,9 @@ pub enum Kind {
     Stuck,
     /// The card is out of its slot: every read is ones.
     Remove,
-    /// No faults any more, and a removed or stuck card is as after power on.
+    /// No access reaches the registers, as if memory decoding were off. The card goes on.
+    Unmapped,
+    /// No faults any more, and a removed, unmapped or stuck card is as after power on.
     #[serde(alias = "none")]
     Clear,
 }
@@ -89,6 +93,7 @@ pub const LIES: &[Kind] = &[
     Kind::FirmwareBusy,
     Kind::LoopedLost,
     Kind::LoopedDamaged,
+    Kind::Ones,
 ];
 
 #[derive(Debug, Default)]
@@ -165,6 +170,16 @@ impl Faults {
         self.lasting(Kind::Remove).is_some()
     }
 
+    /// Whether no access reaches the registers.
+    pub(crate) fn hides_registers(&self) -> bool {
+        self.removed() || self.lasting(Kind::Unmapped).is_some()
+    }
+
+    /// Whether a read of this register gets lost.
+    pub(crate) fn loses_read(&self, at: u32) -> bool {
+        self.lasting(Kind::Ones) == Some(at) && self.take(Kind::Ones).is_some()
+    }
+
     pub(crate) fn ignores_write(&self, at: u32) -> bool {
         at != 0 && self.lasting(Kind::DeadRegister) == Some(at)
     }
@@ -207,5 +222,14 @@ mod tests {
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), Some(99));
         assert_eq!(faults.take(Kind::RxLength), None);
+    }
+
+    #[test]
+    fn only_reads_of_the_chosen_register_get_lost() {
+        let faults = Faults::default();
+        faults.arm(Kind::Ones, 1, offset::STATUS);
+        assert!(!faults.loses_read(offset::CTRL));
+        assert!(faults.loses_read(offset::STATUS));
+        assert!(!faults.loses_read(offset::STATUS));
     }
 }

@@ -791,7 +791,11 @@ fn receive(log: &Log, cx: &Poll<'_>, skb: SkBuff) {
 fn receive_as(list: bool, merged: bool, cx: &Poll<'_>, skb: UniqueSkBuff) {
     #[cfg(CONFIG_PAGE_POOL)]
     if list {
-        let protocol = if merged { Protocol::Other } else { Protocol::Udp };
+        let protocol = if merged {
+            Protocol::Other
+        } else {
+            Protocol::Udp
+        };
         return RxList::new(cx).push(skb, protocol);
     }
     #[cfg(not(CONFIG_PAGE_POOL))]

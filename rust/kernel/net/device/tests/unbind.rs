@@ -148,6 +148,9 @@ impl Drop for BusDevice {
     }
 }
 
+/// In front of the name of our driver.
+const NAME: &str = "rust_net_unbind";
+
 /// Logs probes of our driver that have failed, while it is registered with the bus.
 struct FailedProbes(KBox<bindings::notifier_block>);
 
@@ -179,9 +182,13 @@ impl FailedProbes {
         let has_failed = event as u32 == bindings::bus_notifier_event_BUS_NOTIFY_DRIVER_NOT_BOUND;
         let dev = dev.cast::<bindings::device>();
 
-        // SAFETY: A device whose probe has failed still has the driver. The core is about to let go
-        // of it.
-        if has_failed && unsafe { (*(*dev).driver).name } == NAME.as_char_ptr() {
+        // SAFETY: A device whose probe has failed still has the driver, and that its name. The core
+        // is about to let go of it.
+        if has_failed
+            && unsafe { CStr::from_char_ptr((*(*dev).driver).name) }
+                .to_bytes()
+                .starts_with(NAME.as_bytes())
+        {
             if let Some(log) = LOG.as_ref() {
                 log.add(Event::ProbeFailed);
             }
@@ -216,7 +223,7 @@ impl Fixture {
         }
         let log = LOG.as_ref().ok_or(ENODEV)?;
         let irq = Irq::new()?;
-        let name = own_name("rust_net_unbind")?;
+        let name = own_name(NAME)?;
         // SAFETY: The name is dropped after the driver, which alone keeps the reference.
         let theirs: &'static CStr = unsafe { &*ptr::from_ref(&*name) };
 

@@ -81,6 +81,16 @@ pub(crate) const TX_TYPE: &str = "tx-type";
 /// A status report is asked for in the middle of a packet.
 pub(crate) const TX_RS: &str = "tx-rs-eop";
 
+/// Bits of a register that are always read as 0.
+const fn reserved(at: u32) -> u32 {
+    match at {
+        offset::CTRL => 0xf800_0000,
+        offset::FCTRL => 0xffff_0000,
+        offset::HLREG0 => 0xe000_0000,
+        _ => 0,
+    }
+}
+
 /// Makes the table. The demand of a rule is its comment. A line is the moment of an access at which
 /// it is tested, or `Packet`, or `Noted`; its name and source; and the test.
 macro_rules! rules {
@@ -115,6 +125,9 @@ rules! {
     Write, "unknown-write", "8.2.2": |f| f.entry.is_none();
     /// registers that cannot be written are not written
     Write, "read-only", "8.2.2": |f| f.is_read_only();
+    /// reserved bits of CTRL, FCTRL and HLREG0 are written as they are read
+    Write, "reserved-bits", "8.2.3.1.1, 8.2.3.7.1, 8.2.3.22.8":
+        |f| f.value & reserved(f.at) != 0;
     /// registers are accessed as aligned words of 32 bits
     Noted, ACCESS_SIZE, "8.1.2";
 
