@@ -121,10 +121,7 @@ _BREAKS_KBUILD = re.compile(r"[\s:]")
 def _driver(text: str) -> list[str]:
     if text in DRIVERS:
         return []
-    try:
-        folder = Path(text).expanduser()
-    except RuntimeError:
-        return ["there is no such user", "write the folder's path without ~"]
+    folder = Path(os.path.expanduser(text))
     if not folder.is_dir():
         what = "there is no such folder" if "/" in text else "there is no such driver"
         return [what, f"DRIVER is one of {', '.join(DRIVERS)}, or the folder of a driver"]
