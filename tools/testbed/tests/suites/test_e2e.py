@@ -55,7 +55,7 @@ class Told(Results):
     def of(self, kind: Kind) -> tuple[Guest, bool]:
         return self._guest, False
 
-    def note(self, kind: Kind, program: object) -> None:
+    def note(self, program: str) -> None:
         pass
 
     def add(self, name: str, problem: str | None = None) -> None:
