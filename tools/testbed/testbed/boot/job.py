@@ -2,6 +2,7 @@
 """A job for a machine, its run, its outcome."""
 
 import itertools
+import os
 import shlex
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from stat import S_ISREG
 
 from testbed.boot import dmesg, judge
 from testbed.boot.card import CARDS, MODELLED
@@ -19,11 +21,15 @@ from testbed.boot.nicmodel import Model
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import proc
-from testbed.host.ui import Failure
+from testbed.host.ui import Failure, say
 
 OnLine = Callable[[str], None]
 _ORDINARY = "Could not enable error recovery for the device"
 _SMALL = 1 << 20
+# Limits of what a guest says and leaves behind, and of what is read of a growing file at once.
+_MOST = 1 << 28
+_ENTRIES = 10_000
+_AT_ONCE = 1 << 24
 # Logs of earlier runs.
 _KEPT = 9
 # The power-off after the script's end takes a moment, a hang has no end.
@@ -125,19 +131,41 @@ def _place_script(env: Env, script: Path, share: Path) -> str:
 
 
 def _collect(env: Env, folder: Path) -> dict[str, str]:
-    """Copy the script's results to out/results, folders too; return the small files."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        kept = env.out / "results" / name
-        if path.is_dir() and not path.is_symlink():
-            kept.mkdir(parents=True, exist_ok=True)
-        elif path.is_file():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, kept)
-            if path.stat().st_size < _SMALL:
-                found[name] = path.read_text(errors="replace")
+    """Copy the script's results to out/results, folders too; return the small files.
+
+    The guest made them, and the host may be root: links are not followed, and there is an end.
+    """
+    found: dict[str, str] = {}
+    left, entries = _MOST, 0
+    for place, _, names, descriptor in os.fwalk(folder):
+        inside = Path(place).relative_to(folder)
+        (env.out / "results" / inside).mkdir(parents=True, exist_ok=True)
+        entries += 1
+        for name in sorted(names):
+            data = _regular(name, descriptor, left)
+            if data is None:
+                continue
+            left, entries = left - len(data), entries + 1
+            if left < 0 or entries > _ENTRIES:
+                say(f"    the rest of the results, from {inside / name} on, is left out:",
+                    f"    they have more than {_ENTRIES} files or {_MOST >> 20} MiB")  # fmt: skip
+                return found
+            (env.out / "results" / inside / name).write_bytes(data)
+            if len(data) < _SMALL:
+                found[str(inside / name)] = data.decode(errors="replace")
     return found
+
+
+def _regular(name: str, folder: int, most: int) -> bytes | None:
+    """The content of a file, at least one byte more than `most` if it has more; None of what is
+    no file."""
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        return file.read(min(status.st_size, most) + 1) if S_ISREG(status.st_mode) else None
 
 
 def fresh_log(env: Env, name: str) -> Path:
@@ -156,35 +184,34 @@ def is_ordinary(line: str) -> bool:
 
 
 class Follower:
-    """Reads a growing file and passes its lines on as they appear."""
+    """Reads a growing file and passes its lines on as they appear.
+
+    It is opened once: the guest may put something else in its place. The last look closes it.
+    """
 
     def __init__(self, path: Path, on_line: OnLine | None) -> None:
-        self._path = path
+        self._file = path.open("rb", buffering=0)
         self._on_line = on_line
-        self._seen = 0
         self._rest = ""
         self.text = ""
 
     def poll(self, last: bool = False) -> None:
         """Read new lines; with `last` also one without an end."""
-        with self._path.open("rb") as file:
-            file.seek(self._seen)
-            data = file.read()
-        self._seen += len(data)
+        data = self._file.read(_AT_ONCE) or b""
         text = data.decode(errors="replace").replace("\r\n", "\n")
         self.text += text
         *lines, self._rest = (self._rest + text).split("\n")
-        if last and self._rest:
-            lines.append(self._rest)
-            self._rest = ""
+        if last:
+            self._file.close()
+            lines += [self._rest] if self._rest else []
         if self._on_line:
             for line in lines:
                 self._on_line(line)
 
 
-def _exit_code(path: Path) -> int | None:
+def _exit_code(text: str) -> int | None:
     """The exit code that the guest reported, if it did."""
-    words = path.read_text(errors="replace").split()
+    words = text.split()
     if len(words) == 2 and words[0] == "exit" and words[1].isdigit():
         return int(words[1])
     return None
@@ -237,18 +264,22 @@ class Run:
         """
         for path in (self.out, self.result):
             path.touch()
+        lines, result = Follower(self.out, on_line), Follower(self.result, None)
         log = log or self.console
         began = time.monotonic()
         with log.open("wb") as file:
             child = proc.start(command, file, env=environment, descriptors=descriptors)
-        lines = Follower(self.out, on_line)
         model = self.model and self.model.pid
         processes = [child.pid, *([model] if model else [])]
         contention = Contention(processes)
 
-        def look() -> None:
+        def look() -> bool:
             lines.poll()
+            result.poll()
             contention.look()
+            if max(len(lines.text), self.console.stat().st_size) > _MOST:
+                raise Failure(f"{name} printed more than {_MOST >> 20} MiB", f"log: {log}")
+            return bool(result.text)
 
         try:
             on_start(child.pid)
@@ -259,21 +290,26 @@ class Run:
             # User-Mode Linux would halt in its signal handler, and complain until it is killed.
             proc.stop(child, 0.0 if self.job.stop.is_set() else proc.GRACE)
             lines.poll(last=True)
-        outcome = self._judge(name, problem, log, lines.text, time.monotonic() - began)
+            result.poll(last=True)
+        seconds = time.monotonic() - began
+        outcome = self._judge(name, problem, log, lines.text, result.text, seconds)
         return replace(outcome, waited=contention.share)
 
     def _wait(
-        self, child: subprocess.Popen[bytes], name: str, began: float, look: Callable[[], None]
+        self, child: subprocess.Popen[bytes], name: str, began: float, look: Callable[[], bool]
     ) -> str | None:
-        """Wait for the end; returns the problem, if there is one."""
+        """Wait for the end; returns the problem, if there is one.
+
+        `look` returns whether the script has ended.
+        """
         ended: float | None = None
         while child.poll() is None:
             time.sleep(0.05)
-            look()
+            finished = look()
             now = time.monotonic()
             if self.job.stop.is_set():
                 return "it was stopped"
-            if ended is None and self.result.stat().st_size:
+            if ended is None and finished:
                 ended = now
             if ended is not None and now - ended > _AFTER_RESULT:
                 return f"{name} did not power off after the script's end"
@@ -286,12 +322,16 @@ class Run:
         return None
 
     def _judge(
-        self, name: str, problem: str | None, log: Path, output: str, seconds: float
+        self, name: str, problem: str | None, log: Path, output: str, result: str, seconds: float
     ) -> Outcome:
         console = self.console.read_text(errors="replace")
         found = dmesg.complaints(console)
-        code = _exit_code(self.result)
-        results = _collect(self.env, self.share / "results")
+        code = _exit_code(result)
+        try:
+            results = _collect(self.env, self.share / "results")
+        except OSError as error:
+            results = {}
+            say(f"    the results cannot be kept: {error}")
         logs = [f"console: {self.console}"]
         if self.model is not None:
             logs.append(f"model: {self.model.log}")

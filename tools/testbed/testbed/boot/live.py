@@ -5,10 +5,12 @@ The host puts each request into a folder that the guest polls (guest/run_selftes
 program's output comes back as the output of the guest's script.
 """
 
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,9 +135,13 @@ class Live:
                 return
         assert self._share is not None
         self._count += 1
-        part = self._share / f"{REQUESTS}/.part"
-        part.write_text(f"{request}\n")
-        part.rename(part.with_name(str(self._count)))
+        # A guest that has put something else in its place gets no request, and runs out of time.
+        with suppress(OSError):
+            folder = os.open(self._share / REQUESTS, os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                _place(folder, str(self._count), f"{request}\n")
+            finally:
+                os.close(folder)
 
     def _on_share(self, share: Path) -> None:
         (share / REQUESTS).mkdir()
@@ -155,3 +161,11 @@ class Live:
             self.died = f"{type(error).__name__}: {error}"
         finally:
             self._lines.put(None)
+
+
+def _place(folder: int, name: str, text: str) -> None:
+    """A new file, whole once it is there."""
+    part = os.open(".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(".part", name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -32,6 +34,57 @@ class LeavingsTest(unittest.TestCase):
         self.assertEqual(job._collect(self.env, share), {"deep/er/file": "text"})
         self.assertEqual((self.env.out / "results/deep/er/file").read_text(), "text")
         self.assertTrue((self.env.out / "results/empty").is_dir())
+
+    def test_what_is_no_file_of_the_guest_is_left_out(self) -> None:
+        share = self.top / "results"
+        share.mkdir()
+        secret = self.top / "secret"
+        secret.write_text("secret")
+        (share / "link").symlink_to(secret)
+        (share / "folder").symlink_to(self.top)
+        os.mkfifo(share / "pipe")
+        (share / "good").write_text("text")
+        self.assertEqual(job._collect(self.env, share), {"good": "text"})
+        self.assertEqual([one.name for one in (self.env.out / "results").iterdir()], ["good"])
+
+    def test_results_have_an_end(self) -> None:
+        share = self.top / "results"
+        share.mkdir()
+        for name in "ab":
+            (share / name).write_bytes(bytes(1000))
+        with (
+            mock.patch.object(job, "_MOST", 1000),
+            mock.patch("sys.stdout", io.StringIO()) as said,
+        ):
+            job._collect(self.env, share)
+        self.assertEqual([one.name for one in (self.env.out / "results").iterdir()], ["a"])
+        self.assertIn("b on, is left out", said.getvalue())
+
+    def follow(self, script: str, timeout: float = 20.0) -> job.Outcome:
+        """The outcome of a program in place of a machine; OUT and RESULT are its files."""
+        folder = self.top / "run"
+        (folder / "job/results").mkdir(parents=True)
+        console = self.env.logs / "console"
+        one = job.Job(None, "none", timeout=timeout)
+        boot = job.Run(self.env, one, console, folder, None)
+        words = {"OUT": str(boot.out), "RESULT": str(boot.result), "PATH": os.environ["PATH"]}
+        return boot.follow(["bash", "-c", script], "the VM", None, None, words)
+
+    def test_output_and_exit_code_come_back(self) -> None:
+        found = self.follow("echo hello >$OUT; echo exit 7 >$RESULT; echo console")
+        self.assertEqual((found.code, found.output, found.console), (7, "hello\n", "console\n"))
+
+    def test_files_in_place_of_the_channels_are_not_opened(self) -> None:
+        for name in ("OUT", "RESULT"):
+            with self.subTest(name), self.assertRaises(Failure) as caught:
+                self.follow(f"rm ${name}; mkfifo ${name}; sleep 60", timeout=1.0)
+            self.assertIn("no end after 1 s", str(caught.exception))
+            shutil.rmtree(self.top / "run")
+
+    def test_output_without_an_end_ends_the_run(self) -> None:
+        with mock.patch.object(job, "_MOST", 1 << 16), self.assertRaises(Failure) as caught:
+            self.follow("yes | head -c 100000 >$OUT; sleep 60")
+        self.assertIn("printed more than", str(caught.exception))
 
     def test_logs_of_earlier_runs_are_kept(self) -> None:
         for number in range(12):
