@@ -16,6 +16,7 @@ from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
 from testbed.host.lock import Lock
+from testbed.host.torn import mended
 from testbed.host.ui import Failure, Step, say
 from testbed.source import overlay, own_tree, tree
 from testbed.source.tree import Tree
@@ -315,7 +316,10 @@ def _make(
         built = _BUILT_LINE.findall(kernel.log.read_text(errors="replace"))
         step.detail = f"{len(built)} files built"
 
-    with precompiled.compilers(env, kernel.build, kernel.log) as more_variables:
+    with (
+        mended(kernel.build),
+        precompiled.compilers(env, kernel.build, kernel.log) as more_variables,
+    ):
         proc.run(
             [*make_command(env, kernel.tree.work, kernel.build), *targets],
             kernel.log,

@@ -72,6 +72,7 @@ def build(env: Env, work: tree.Tree) -> Selftests:
             _copy_tree(work.work, folder, log)
             if proc.text_of(folder / "compiled.stamp") != compiled:
                 # The rules of the selftests do not know which headers they depend on.
+                (folder / "compiled.stamp").unlink(missing_ok=True)
                 shutil.rmtree(folder / "objects/kselftest", ignore_errors=True)
             shutil.rmtree(installed, ignore_errors=True)
             _make(env, folder, installed, log)

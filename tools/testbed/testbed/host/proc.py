@@ -29,6 +29,10 @@ _HINTS = {
 GRACE = 3.0
 
 
+class Failed(Failure):
+    """A tool ended by itself, with an error."""
+
+
 def last_errors(log: Path, count: int = 8) -> list[str]:
     """The last lines of a log that look like errors, else its last lines."""
     text = text_of(log)
@@ -115,7 +119,7 @@ def run(
             _end_group(child)
             raise
     if check and code != 0:
-        raise Failure(f"{what} failed", *last_errors(log), f"log: {log}", _hint(log))
+        raise Failed(f"{what} failed", *last_errors(log), f"log: {log}", _hint(log))
     return code
 
 
