@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -12,6 +13,7 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,6 @@ from testbed.settings import child_environment
 
 _READY_WITHIN = 20.0
 _CLONE = Path(__file__).resolve().parents[4]
-# Not of third-party crates, and more than half of a folder's size.
-_NOT_SEEDED = ("incremental", "orderings", "coverage")
 # A guest's lines to the control socket: as many of its commands run at once.
 WIRES = 4
 
@@ -46,16 +46,12 @@ def target_folder(env: Env) -> Path:
 
 def _seed(env: Env, folder: Path) -> None:
     """Begin with another clone's build of third-party crates."""
-    part = folder.with_suffix(f".{os.getpid()}.part")
+    part = folder.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
     found = env.cache.glob(f"cargo-{env.toolchain_key}*")
     others = [path for path in found if path.is_dir() and path.suffix != ".part"]
-    if others:
-        shutil.copytree(
-            max(others, key=lambda path: path.stat().st_mtime),
-            part,
-            symlinks=True,
-            ignore=shutil.ignore_patterns(*_NOT_SEEDED),
-        )
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    if any(_copied(other, part) for other in others):
         # Our crates have relative paths: another clone's build would pass for ours.
         for manifest in (env.clone / "tools").rglob("Cargo.toml"):
             package = tomllib.loads(manifest.read_text()).get("package", {})
@@ -65,6 +61,20 @@ def _seed(env: Env, folder: Path) -> None:
     # For tools/buildroot gc, to check that the clone still exists.
     (part / "clone").write_text(f"{env.clone}\n")
     part.rename(folder)
+
+
+def _copied(other: Path, part: Path) -> bool:
+    """Copy the builds of a folder, unless there are none or cargo works on one."""
+    try:
+        with ExitStack() as stack:
+            for name in other.glob("*/.cargo-lock"):
+                fcntl.flock(stack.enter_context(name.open("rb")), fcntl.LOCK_SH | fcntl.LOCK_NB)
+                shutil.copytree(name.parent, part / name.parent.name, symlinks=True,
+                                ignore=shutil.ignore_patterns("incremental"))  # fmt: skip
+            return part.exists()
+    except OSError:
+        shutil.rmtree(part, ignore_errors=True)
+        return False
 
 
 def cargo_env(env: Env) -> dict[str, str]:

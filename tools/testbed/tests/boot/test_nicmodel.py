@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds of different clones are not mixed up."""
 
+import fcntl
+import os
+import shutil
 import tempfile
 import time
 import unittest
@@ -66,15 +69,43 @@ class Clones(unittest.TestCase):
         prints = target_folder(self.env("one")) / "debug/.fingerprint"
         for name in ("nicmodel-0123", "serde-0123"):
             (prints / name).mkdir(parents=True)
+        (prints.parent / ".cargo-lock").touch()
         prints = target_folder(self.env("two")) / "debug/.fingerprint"
         self.assertEqual([path.name for path in prints.iterdir()], ["serde-0123"])
 
     def test_a_new_clone_begins_without_builds_of_single_crates(self) -> None:
         for part in ("debug/incremental", "debug/deps", "orderings"):
             (target_folder(self.env("one")) / part).mkdir(parents=True)
+        (target_folder(self.env("one")) / "debug/.cargo-lock").touch()
         folder = target_folder(self.env("two"))
-        self.assertEqual([path.name for path in (folder / "debug").iterdir()], ["deps"])
+        found = sorted(path.name for path in (folder / "debug").iterdir())
+        self.assertEqual(found, [".cargo-lock", "deps"])
         self.assertFalse((folder / "orderings").exists())
+
+    def test_a_folder_in_which_cargo_works_is_not_copied(self) -> None:
+        for name in ("one", "two"):
+            (target_folder(self.env(name)) / "release").mkdir(exist_ok=True)
+            (target_folder(self.env(name)) / f"release/{name}").touch()
+            (target_folder(self.env(name)) / "release/.cargo-lock").touch()
+        busy = target_folder(self.env("two"))
+        os.utime(target_folder(self.env("one")), (1, 1))
+        with (busy / "release/.cargo-lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            folder = target_folder(self.env("three"))
+        self.assertTrue((folder / "release/one").exists())
+        self.assertFalse((folder / "release/two").exists())
+        os.utime(folder, (1, 1))
+        self.assertTrue((target_folder(self.env("four")) / "release/two").exists())
+
+    def test_objects_that_vanish_and_parts_that_are_left_do_no_harm(self) -> None:
+        one = target_folder(self.env("one"))
+        (one / "release").mkdir()
+        (one / "release/.cargo-lock").touch()
+        two = self.env("two")
+        with mock.patch.object(nicmodel.shutil, "copytree", side_effect=shutil.Error):
+            folder = target_folder(two)
+        self.assertEqual([path.name for path in folder.iterdir()], ["clone"])
+        self.assertEqual([path for path in folder.parent.iterdir() if path.suffix == ".part"], [])
 
     def test_nothing_is_thrown_away_by_another_clone(self) -> None:
         kept = target_folder(self.env("one")) / "release/nicmodel"

@@ -111,6 +111,26 @@ class MakeTest(SandboxTest):
         )
         self.assert_fails(done, "could not install mmdebstrap", "apt.log")
 
+    def test_mmdebstrap_that_was_fetched_in_part(self) -> None:
+        self.program("apt-get", "[[ $* != *download* ]] || touch a.deb b.deb")
+        # A user's own copy; unpacking the second package is killed once.
+        self.program(
+            "dpkg-deb",
+            "part=$TOP/${2##*/}; mkdir -p $part/usr/bin $part/usr/share/perl/5\n"
+            "if [[ $2 == *a.deb ]]; then cp $TOP/tool $part/usr/bin/mmdebstrap\n"
+            "elif [ ! -e $TOP/killed ]; then touch $TOP/killed; kill -KILL $PPID; exit 1\n"
+            "else touch $part/usr/share/perl/5/Module.pm; fi; tar -c -C $part .",
+        )
+        (self.top / "tool").write_text(f"#!/bin/bash\nls ${{PERL5LIB%%:*}} >&2\n{MADE}\n")
+        (self.top / "tool").chmod(0o755)
+        done = self.run_script(
+            "mkdir $TOP/all; ln -sf -t $TOP/all /usr/bin/* /usr/sbin/*; rm -f $TOP/all/mmdebstrap\n"
+            "mount -t tmpfs sandbox /usr/sbin; PATH=$TOP/bin:$TOP/all; $BUILDROOT make || true\n"
+            "echo again; $BUILDROOT make; cat $CACHE/skbulk/root.log",
+            SKBULK_USERNS="1",
+        )
+        self.assert_succeeds(done, "could not be made", "Module.pm")
+
     def test_a_full_disk(self) -> None:
         done = self.run_script("mount -t tmpfs -o size=20M small $CACHE\n$BUILDROOT make")
         self.assert_fails(done, "the build root takes", "set XDG_CACHE_HOME")
@@ -398,6 +418,18 @@ class EnterTest(SandboxTest):
         # The newest is what a new clone begins with.
         self.assert_succeeds(done, "removing", "cargo-2\ncargo-3\n")
         self.assertNotIn("\ncargo-1\n", done.stdout)
+
+    def test_nothing_is_removed_while_another_call_uses_the_cache(self) -> None:
+        done = self.run_in_root(
+            "mkdir -p $CACHE/skbulk/root-0123456789ab; cp -a $CLONE/tools /opt/\n"
+            "$BUILDROOT enter sh -c 'cd $SKBULK_CACHE; touch begun; "
+            "until [ -e end ]; do sleep 0.1; done' & used=$!\n"
+            "until [ -e $CACHE/skbulk/begun ]; do sleep 0.1; done\n"
+            "for verb in gc clean distclean; do ! /opt/tools/buildroot $verb || exit 1; done\n"
+            "ls $CACHE/skbulk; touch $CACHE/skbulk/end; wait $used; $BUILDROOT gc"
+        )
+        self.assert_succeeds(done, "in use by another skbulk", "\nroot-0123456789ab\n",
+                             "removing")  # fmt: skip
 
     def test_nothing_is_removed_while_another_call_writes_to_out(self) -> None:
         done = self.run_in_root(
