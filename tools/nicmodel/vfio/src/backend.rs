@@ -47,8 +47,20 @@ impl Backend<'_> {
     }
 }
 
+/// Bytes of one access at most: what the protocol server negotiates, and does not check. It has
+/// allocated more by then, but memory that nothing touches is none.
+const MAX_TRANSFER: usize = 1 << 20;
+
+fn check_length(data: &[u8]) -> io::Result<()> {
+    if data.len() > MAX_TRANSFER {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(())
+}
+
 impl ServerBackend for Backend<'_> {
     fn region_read(&mut self, region: u32, offset: u64, data: &mut [u8]) -> io::Result<()> {
+        check_length(data)?;
         match region {
             0..=VFIO_PCI_BAR5_REGION_INDEX => self.function.bar_read(region, offset, data),
             VFIO_PCI_CONFIG_REGION_INDEX => self.function.config_read(offset, data),
@@ -58,6 +70,7 @@ impl ServerBackend for Backend<'_> {
     }
 
     fn region_write(&mut self, region: u32, offset: u64, data: &[u8]) -> io::Result<()> {
+        check_length(data)?;
         match region {
             0..=VFIO_PCI_BAR5_REGION_INDEX => self.function.bar_write(region, offset, data),
             VFIO_PCI_CONFIG_REGION_INDEX => self.function.config_write(offset, data),

@@ -255,6 +255,30 @@ fn guest_memory_comes_and_goes_with_the_client() {
 }
 
 #[test]
+fn a_short_message_takes_no_more_memory_than_it_may() {
+    let setup = Setup::new("greedy", None, &Layout::trapped());
+    let mut stream = UnixStream::connect(&setup.path).expect("connect");
+    let peak = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM"));
+        let words: Vec<_> = line.unwrap().split_whitespace().collect();
+        words[1].parse::<u64>().unwrap()
+    };
+    let before = peak();
+    // Message 0, command 9: a read of 256 MiB in region 0.
+    let mut request = vec![0, 0, 9, 0, 32, 0, 0, 0];
+    request.resize(28, 0);
+    request.extend_from_slice(&(256_u32 << 20).to_le_bytes());
+    stream.write_all(&request).expect("write");
+    let mut reply = [0; 16];
+    stream.read_exact(&mut reply).expect("an answer");
+    assert_ne!(reply[8] & 0x20, 0, "it is an error");
+    assert!(peak() < before + (64 << 10), "{before} to {} kB", peak());
+    drop(stream);
+    setup.finish();
+}
+
+#[test]
 fn a_client_that_talks_nonsense_ends_only_its_connection() {
     let setup = Setup::new("nonsense", None, &Layout::trapped());
     // A version request whose size is smaller than its header.
