@@ -99,8 +99,8 @@ impl Run {
         }
         self.written_off = self.written_off.min(self.under_way());
         let open = self.under_way() - self.written_off;
-        if open >= self.spec.window && now.saturating_sub(self.last_event) > self.spec.stall_ms * MS
-        {
+        let stall = self.spec.stall_ms.saturating_mul(MS);
+        if open >= self.spec.window && now.saturating_sub(self.last_event) > stall {
             self.written_off += open;
             self.written_off_until = self.sent;
             self.last_event = now;
@@ -203,12 +203,12 @@ impl Run {
     pub(crate) fn finished(&self, now: u64) -> bool {
         let drained = self.sent == self.spec.count
             && (self.under_way() == 0
-                || now.saturating_sub(self.last_event) > self.spec.drain_ms * MS);
+                || now.saturating_sub(self.last_event) > self.spec.drain_ms.saturating_mul(MS));
         drained || self.timed_out(now)
     }
 
     fn timed_out(&self, now: u64) -> bool {
-        now.saturating_sub(self.started) > self.spec.timeout_ms * MS
+        now.saturating_sub(self.started) > self.spec.timeout_ms.saturating_mul(MS)
     }
 
     /// When [`Self::finished`] or the allowance may change without a frame coming.

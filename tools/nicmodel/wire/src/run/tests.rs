@@ -121,6 +121,18 @@ fn a_refusing_port_slows_the_generator_down() {
 }
 
 #[test]
+fn a_time_that_is_too_long_for_the_clock_does_not_pass() {
+    for field in ["timeout_ms", "drain_ms", "stall_ms"] {
+        let text = r#"{"from":0,"to":1,"count":1,"window":1"#;
+        let mut run = run(&format!(r#"{text},"{field}":18446744073710}}"#));
+        sent(&mut run, usize::from(field != "timeout_ms"));
+        assert!(!run.finished(400 * MS), "{field}");
+        let open = u32::from(field == "timeout_ms");
+        assert_eq!(run.allowance(15 * MS), open, "{field}");
+    }
+}
+
+#[test]
 fn foreign_frames_are_counted_apart() {
     let mut run = run(r#"{"from":0,"to":1,"count":1}"#);
     run.check(&[0xff; 60], true, 1);
