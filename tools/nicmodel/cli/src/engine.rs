@@ -20,6 +20,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A model whose engine has panicked would go on and never move a frame: all of it ends.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// Wakes the engine's thread.
 #[derive(Debug, Default)]
 pub struct Waker {
@@ -56,6 +67,7 @@ impl Kick for Waker {
 /// has to look. While frames or accesses move it looks often; the longer nothing happens the
 /// longer it sleeps, and any access that is trapped wakes it.
 pub fn run(mut fabric: Fabric, sources: &[Arc<dyn Source>], clock: &dyn Clock, waker: &Waker) {
+    let _guard = AbortOnPanic;
     // Sleeps of some microseconds are pointless with the default slack of 50.
     // SAFETY: the call changes only the calling thread's timer slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
@@ -108,5 +120,48 @@ pub fn run(mut fabric: Fabric, sources: &[Arc<dyn Source>], clock: &dyn Clock, w
         for source in sources {
             source.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+    use std::sync::mpsc::channel;
+
+    use nicmodel_device::clock::RealClock;
+
+    use super::*;
+
+    struct Panics;
+
+    impl Source for Panics {
+        fn poll(&self) -> bool {
+            panic!("a bug of the model")
+        }
+        fn sleep(&self) -> bool {
+            false
+        }
+        fn wake(&self) {}
+    }
+
+    const CHILD: &str = "NICMODEL_ENGINE_PANICS";
+
+    #[test]
+    fn a_panic_of_the_engine_ends_the_process() {
+        if std::env::var_os(CHILD).is_some() {
+            let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+            let fabric = Fabric::new(Vec::new(), Arc::clone(&clock), channel().1);
+            run(fabric, &[Arc::new(Panics)], &*clock, &Waker::default());
+        }
+        let done = Command::new(std::env::current_exe().expect("this test"))
+            .args([
+                "--exact",
+                "engine::tests::a_panic_of_the_engine_ends_the_process",
+            ])
+            .env(CHILD, "1")
+            .output()
+            .expect("started");
+        assert_eq!(done.status.signal(), Some(libc::SIGABRT));
     }
 }
