@@ -60,10 +60,13 @@ pub struct ServeArguments {
     /// Number of ports; User-Mode Linux takes up to 8.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub ports: u8,
-    /// Folder for pcap files: requests may name files in it and below only, and relative paths start
-    /// there. Without it any path is taken, and relative ones start at the current folder.
+    /// Folder for pcap files, made if it is not there: requests name files in it and below only.
+    /// By default it is captures in the folder of the sockets.
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
+    /// TAP device that requests may attach a port to, made if it is not there. May be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub tap: Vec<String>,
     /// PCI device id: that of a card with a cage for a module (10fb), or that needs none.
     #[arg(long, default_value = "10fb", value_parser =
         PossibleValuesParser::new(["10fb", "10fc", "10f7"]).try_map(|id| u16::from_str_radix(&id, 16)))]

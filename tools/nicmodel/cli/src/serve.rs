@@ -46,11 +46,13 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     } else {
         Fabric::new(devices.clone(), Arc::clone(&clock), inbox)
     };
-    if let Some(folder) = &arguments.files {
-        let files =
-            Files::below(folder).with_context(|| format!("--files {}", folder.display()))?;
-        fabric.set_files(files);
-    }
+    let folder = match &arguments.files {
+        Some(folder) => folder,
+        None => &arguments.dir.join("captures"),
+    };
+    let files = Files::below(folder, arguments.tap.clone())
+        .with_context(|| format!("--files {}", folder.display()))?;
+    fabric.set_files(files);
     let sources: Vec<_> = queues
         .iter()
         .map(|queue| Arc::clone(queue) as Arc<dyn Source>)

@@ -393,6 +393,20 @@ fn files_lie_in_their_folder_or_are_refused() {
     };
     assert_eq!(wire("a.pcap")["ok"], true);
     assert!(files.join("a.pcap").exists());
+    // Neither another file nor what a link leads to is lost.
+    std::fs::write(files.join("notes"), "precious").unwrap();
+    std::os::unix::fs::symlink("notes", files.join("link")).unwrap();
+    for path in ["notes", "link"] {
+        assert_eq!(wire(path)["ok"], false, "{path}");
+        let kept = std::fs::read_to_string(files.join("notes")).unwrap();
+        assert_eq!(kept, "precious", "{path}");
+    }
+    let made = Command::new("mkfifo").arg(files.join("pipe")).status();
+    assert!(made.unwrap().success());
+    let answer = model.ask(r#"{"cmd":"wire","port":0,"kind":"pcap","replay":"pipe"}"#);
+    assert!(error(&answer).contains("no regular file"), "{answer}");
+    let answer = model.ask(r#"{"cmd":"wire","port":0,"kind":"tap","path":"nic0"}"#);
+    assert!(error(&answer).contains("--tap"), "{answer}");
     for path in ["/tmp/a.pcap", "../a.pcap"] {
         let answer = wire(path);
         let text = error(&answer);
@@ -409,7 +423,7 @@ fn files_lie_in_their_folder_or_are_refused() {
     );
     std::fs::remove_dir_all(&files).unwrap();
     let missing = folder("missing");
-    let text = fails(&missing, &["--files", "/nowhere/at/all"]);
-    assert!(text.contains("--files /nowhere/at/all"), "{text}");
+    let text = fails(&missing, &["--files", "/proc/nowhere"]);
+    assert!(text.contains("--files /proc/nowhere"), "{text}");
     let _ = std::fs::remove_dir_all(missing);
 }

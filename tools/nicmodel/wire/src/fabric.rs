@@ -138,14 +138,14 @@ impl Fabric {
             runs: Vec::new(),
             requests,
             clock,
-            files: Files::anywhere(),
+            files: Files::default(),
             next_run: 1,
             frame: Vec::new(),
             outbox: Outbox::default(),
         }
     }
 
-    /// Restricts the files that requests may name.
+    /// Allows requests to name these files.
     pub fn set_files(&mut self, files: Files) {
         self.files = files;
     }

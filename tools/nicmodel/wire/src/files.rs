@@ -1,107 +1,226 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The files of the host that requests may name.
+//! The files and devices of the host that requests may name: guests send them, too.
 
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where pcap files may lie.
-#[derive(Debug, Clone, Default)]
+use crate::pcap::is_capture;
+
+/// A file that is played is read whole.
+const LARGEST: u64 = 256 << 20;
+
+/// The folder of capture files, and the TAP devices.
+#[derive(Debug, Default)]
 pub struct Files {
-    folder: Option<PathBuf>,
+    path: PathBuf,
+    folder: Option<File>,
+    taps: Vec<String>,
 }
 
 impl Files {
-    /// Files anywhere on the host; relative paths start at the model's current folder.
-    pub fn anywhere() -> Self {
-        Self::default()
-    }
-
-    /// Files in `folder` and below only; relative paths start there.
-    pub fn below(folder: &Path) -> std::io::Result<Self> {
-        let folder = folder.canonicalize()?;
+    /// Files in `folder` and below, which is made if it is not there, and the devices `taps`.
+    pub fn below(folder: &Path, taps: Vec<String>) -> io::Result<Self> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+        let path = folder.canonicalize()?;
+        let folder = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_DIRECTORY)
+            .open(&path)?;
         Ok(Self {
+            path,
             folder: Some(folder),
+            taps,
         })
     }
 
-    /// The file that `path` names. It need not exist, but its folder must.
-    pub(crate) fn find(&self, path: &Path) -> Result<PathBuf, String> {
-        let Some(folder) = &self.folder else {
-            return Ok(path.to_owned());
+    /// All of a file that is to be played.
+    pub(crate) fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let read = || {
+            let mut data = Vec::new();
+            let file = self.open(path, libc::O_RDONLY)?;
+            match file.take(LARGEST + 1).read_to_end(&mut data)? as u64 {
+                0..=LARGEST => Ok(data),
+                _ => Err(io::Error::other(format!(
+                    "it has more than {LARGEST} bytes"
+                ))),
+            }
         };
-        let path = folder.join(path);
-        // The file itself may be a link out of the folder, and so may its parents.
-        let real = path.canonicalize().or_else(|error| {
-            let name = path.file_name().ok_or(error)?;
-            let parent = path.parent().unwrap_or(folder);
-            parent.canonicalize().map(|parent| parent.join(name))
-        });
-        match real {
-            Ok(real) if real.starts_with(folder) => Ok(real),
-            // Outside, or its folder is missing: that may only be so from where the model runs.
-            Ok(_) => Err(self.outside(&path)),
-            Err(_) if !path.starts_with(folder) => Err(self.outside(&path)),
-            Err(error) => Err(format!("{}: {error}; {}", path.display(), self.rule())),
-        }
+        read().map_err(|error| self.explain("read", path, &error))
     }
 
-    fn outside(&self, path: &Path) -> String {
+    /// A new file, or one that held a capture and is empty now.
+    pub(crate) fn write(&self, path: &Path) -> Result<File, String> {
+        let write = || {
+            let mut file = self.open(path, libc::O_RDWR | libc::O_CREAT)?;
+            let mut begin = Vec::new();
+            if file.by_ref().take(4).read_to_end(&mut begin)? != 0 && !is_capture(&begin) {
+                return Err(io::Error::other("it exists and is no pcap file"));
+            }
+            file.set_len(0)?;
+            file.rewind()?;
+            Ok(file)
+        };
+        write().map_err(|error| self.explain("write", path, &error))
+    }
+
+    /// Opens a regular file; neither a link nor a pipe without another end stops it.
+    fn open(&self, path: &Path, flags: libc::c_int) -> io::Result<File> {
+        let none = || io::Error::other("the model has no folder for files");
+        let folder = self.folder.as_ref().ok_or_else(none)?;
+        let inside = path.strip_prefix(&self.path).unwrap_or(path);
+        let name = CString::new(inside.as_os_str().as_bytes())?;
+        // SAFETY: the structure consists of integers.
+        let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+        how.flags = (flags | libc::O_CLOEXEC | libc::O_NOCTTY | libc::O_NONBLOCK) as u64;
+        how.mode = if flags & libc::O_CREAT != 0 { 0o600 } else { 0 };
+        how.resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
+        // SAFETY: the descriptor is open, and the name and the structure live during the call.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_openat2,
+                folder.as_raw_fd(),
+                name.as_ptr(),
+                &raw const how,
+                size_of_val(&how),
+            )
+        };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call above made this descriptor, and nothing else uses it.
+        let file = unsafe { File::from_raw_fd(fd as libc::c_int) };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        Ok(file)
+    }
+
+    fn explain(&self, verb: &str, path: &Path, error: &io::Error) -> String {
         format!(
-            "{} is not in the folder for files, and what the model writes there may be gone when \
-             it ends; {}",
+            "cannot {verb} {}: {error}; paths are relative to {} on the host of the model, inside \
+             of it and without links",
             path.display(),
-            self.rule()
+            self.path.display()
         )
     }
 
-    /// Whose paths these are, for a message.
-    pub(crate) fn rule(&self) -> String {
-        match &self.folder {
-            Some(folder) => format!(
-                "paths are those of the host on which the model runs, relative to {0} and inside it",
-                folder.display()
-            ),
-            None => {
-                "paths are those of the host on which the model runs, relative to the folder in \
-                     which it was started"
-                    .to_owned()
-            }
+    /// Refuses a device that was not named at the start.
+    pub(crate) fn check_tap(&self, name: &str) -> Result<(), String> {
+        if self.taps.iter().any(|tap| tap == name) {
+            return Ok(());
         }
+        Err(format!(
+            "path: the model may not attach to device {name:?}; it was started with --tap for {:?}",
+            self.taps
+        ))
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
-    #[test]
-    fn only_files_below_the_folder_are_found() {
-        let folder = std::env::temp_dir().join(format!("nicmodel-files-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("in")).expect("made");
-        std::os::unix::fs::symlink("/etc", folder.join("out")).expect("made");
-        let files = Files::below(&folder).expect("there");
-        let real = folder.canonicalize().expect("there");
-        for path in ["a.pcap", "in/a.pcap", "in/../a.pcap"] {
-            assert!(files.find(Path::new(path)).is_ok(), "{path}");
-        }
-        assert_eq!(
-            files.find(&real.join("in/b.pcap")),
-            Ok(real.join("in/b.pcap"))
-        );
-        for path in ["../a.pcap", "/tmp/a.pcap", "/nowhere/a.pcap", "out/a.pcap"] {
-            let error = files.find(Path::new(path)).expect_err(path);
-            assert!(
-                error.contains("not in the folder") && error.contains("relative to"),
-                "{error}"
-            );
-        }
-        let error = files.find(Path::new("none/a.pcap")).expect_err("no folder");
-        assert!(error.contains("none/a.pcap"), "{error}");
-        std::fs::remove_dir_all(folder).expect("there");
+    /// A folder of captures beside a precious file, and what tells them apart.
+    fn place(name: &str) -> (PathBuf, Files) {
+        let top = std::env::temp_dir().join(format!("nicmodel-{name}-{}", std::process::id()));
+        let folder = top.join("captures");
+        let files = Files::below(&folder, vec!["nic0".to_owned()]).unwrap();
+        std::fs::create_dir(folder.join("in")).unwrap();
+        std::fs::write(top.join("precious"), "precious").unwrap();
+        (top, files)
     }
 
     #[test]
-    fn without_a_folder_every_path_is_taken_as_it_is() {
-        let path = Path::new("x/../y.pcap");
-        assert_eq!(Files::anywhere().find(path), Ok(path.to_owned()));
+    fn only_files_below_the_folder_are_written() {
+        let (top, files) = place("below");
+        let folder = top.join("captures");
+        symlink(&top, folder.join("out")).unwrap();
+        symlink("../precious", folder.join("link")).unwrap();
+        symlink("in", folder.join("inner")).unwrap();
+        for path in ["a.pcap", "in/a.pcap", "in/../a.pcap"] {
+            files.write(Path::new(path)).expect(path);
+            assert!(folder.join(path).exists(), "{path}");
+        }
+        files.write(&files.path.join("in/b.pcap")).unwrap();
+        for path in [
+            "../precious",
+            "/etc/passwd",
+            "out/precious",
+            "link",
+            "inner/a.pcap",
+            "in",
+            "none/a.pcap",
+            "",
+            "\0",
+        ] {
+            for error in [
+                files.write(Path::new(path)).expect_err(path),
+                files.read(Path::new(path)).expect_err(path),
+            ] {
+                assert!(error.contains("are relative to"), "{error}");
+            }
+        }
+        assert_eq!(
+            std::fs::read_to_string(top.join("precious")).unwrap(),
+            "precious"
+        );
+        std::fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn only_a_capture_is_written_over() {
+        let (top, files) = place("over");
+        let other = top.join("captures/notes");
+        std::fs::write(&other, "notes").unwrap();
+        let error = files.write(Path::new("notes")).expect_err("no capture");
+        assert!(error.contains("is no pcap file"), "{error}");
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "notes");
+        for begin in [b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\xc3\xd4"] {
+            std::fs::write(&other, [&begin[..], b"frames"].concat()).unwrap();
+            files.write(Path::new("notes")).unwrap();
+            assert_eq!(std::fs::read(&other).unwrap(), b"");
+        }
+        std::fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_file_or_has_no_end_is_refused_at_once() {
+        let (top, files) = place("kinds");
+        let folder = top.join("captures");
+        let pipe = CString::new(folder.join("pipe").as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name is a string with a terminator that lives during the call.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+        File::create(folder.join("large"))
+            .unwrap()
+            .set_len(LARGEST + 1)
+            .unwrap();
+        for (path, word) in [("pipe", "no regular file"), ("large", "more than")] {
+            let error = files.read(Path::new(path)).expect_err(path);
+            assert!(error.contains(word), "{error}");
+        }
+        assert!(files.write(Path::new("pipe")).is_err());
+        let devices = Files::below(Path::new("/dev"), Vec::new()).unwrap();
+        let error = devices.read(Path::new("zero")).expect_err("no end");
+        assert!(error.contains("no regular file"), "{error}");
+        std::fs::remove_dir_all(top).unwrap();
+    }
+
+    #[test]
+    fn only_devices_that_were_named_are_attached() {
+        let (top, files) = place("taps");
+        assert_eq!(files.check_tap("nic0"), Ok(()));
+        assert!(files.check_tap("eth0").unwrap_err().contains("nic0"));
+        std::fs::remove_dir_all(top).unwrap();
     }
 }

@@ -2,8 +2,7 @@
 //! Files of captured frames, with nanosecond time stamps.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::path::Path;
+use std::io::{BufWriter, Write};
 
 const MAGIC_NS: u32 = 0xa1b2_3c4d;
 const MAGIC_US: u32 = 0xa1b2_c3d4;
@@ -17,9 +16,9 @@ const RECORD: usize = 16;
 pub(crate) struct Recorder(BufWriter<File>);
 
 impl Recorder {
-    pub(crate) fn create(path: &Path) -> Result<Self, String> {
-        let fail = |error| format!("cannot write {}: {error}", path.display());
-        let mut file = BufWriter::new(File::create(path).map_err(fail)?);
+    /// Begins a capture in an empty file.
+    pub(crate) fn begin(file: File) -> std::io::Result<Self> {
+        let mut file = BufWriter::new(file);
         let mut header = Vec::with_capacity(HEADER);
         header.extend_from_slice(&MAGIC_NS.to_le_bytes());
         header.extend_from_slice(&2_u16.to_le_bytes());
@@ -27,8 +26,8 @@ impl Recorder {
         header.extend_from_slice(&[0; 8]);
         header.extend_from_slice(&SNAP.to_le_bytes());
         header.extend_from_slice(&ETHERNET.to_le_bytes());
-        file.write_all(&header).map_err(fail)?;
-        file.flush().map_err(fail)?;
+        file.write_all(&header)?;
+        file.flush()?;
         Ok(Self(file))
     }
 
@@ -49,37 +48,38 @@ impl Recorder {
     }
 }
 
-/// Reads all frames of a file.
-pub(crate) fn load(path: &Path) -> Result<Vec<Vec<u8>>, String> {
-    let mut data = Vec::new();
-    File::open(path)
-        .and_then(|mut file| file.read_to_end(&mut data))
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    parse(&data).map_err(|why| format!("{}: {why}", path.display()))
+/// The 32 bits at an offset in a file of one byte order or the other.
+fn word(data: &[u8], at: usize, big: bool) -> Option<u32> {
+    let bytes = data.get(at..at + 4)?.try_into().ok()?;
+    Some(match big {
+        true => u32::from_be_bytes(bytes),
+        false => u32::from_le_bytes(bytes),
+    })
 }
 
-fn parse(data: &[u8]) -> Result<Vec<Vec<u8>>, String> {
-    let word = |at: usize, big: bool| -> Option<u32> {
-        let bytes: [u8; 4] = data.get(at..at + 4)?.try_into().ok()?;
-        Some(if big {
-            u32::from_be_bytes(bytes)
-        } else {
-            u32::from_le_bytes(bytes)
-        })
-    };
-    let known = |magic| magic == MAGIC_NS || magic == MAGIC_US;
-    let big = match (word(0, false), word(0, true)) {
-        (Some(magic), _) if known(magic) => false,
-        (_, Some(magic)) if known(magic) => true,
-        _ => return Err("is no pcap file (pcapng is not read: convert it)".to_owned()),
-    };
-    if word(20, big) != Some(ETHERNET) {
+/// The byte order of a file that begins like this, if it is a capture.
+fn is_big(data: &[u8]) -> Option<bool> {
+    [false, true]
+        .into_iter()
+        .find(|big| matches!(word(data, 0, *big), Some(MAGIC_NS | MAGIC_US)))
+}
+
+/// Whether a file that begins like this holds a capture.
+pub(crate) fn is_capture(data: &[u8]) -> bool {
+    is_big(data).is_some()
+}
+
+/// All frames of a file.
+pub(crate) fn parse(data: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let big = is_big(data).ok_or("is no pcap file (pcapng is not read: convert it)")?;
+    let word = |at| word(data, at, big);
+    if word(20) != Some(ETHERNET) {
         return Err("does not hold Ethernet frames".to_owned());
     }
     let mut frames = Vec::new();
     let mut at = HEADER;
     while at < data.len() {
-        let length = word(at + 8, big).map(|length| length as usize);
+        let length = word(at + 8).map(|length| length as usize);
         let frame = length.and_then(|length| {
             let start = at + RECORD;
             data.get(start..start.checked_add(length)?)
@@ -102,15 +102,16 @@ mod tests {
         let path = std::env::temp_dir().join(format!("nicmodel-{}.pcap", std::process::id()));
         let frames = vec![vec![1; 60], vec![2; 1500]];
         {
-            let mut recorder = Recorder::create(&path).expect("writable");
+            let file = File::create(&path).expect("writable");
+            let mut recorder = Recorder::begin(file).expect("writable");
             for frame in &frames {
                 recorder.record(5_000_000_001, frame).expect("written");
             }
             recorder.flush().expect("written");
         }
-        let read = load(&path);
+        let read = std::fs::read(&path).expect("readable");
         std::fs::remove_file(&path).expect("there");
-        assert_eq!(read, Ok(frames));
+        assert_eq!(parse(&read), Ok(frames));
     }
 
     #[test]

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The wires that a port may have.
 
-use std::path::PathBuf;
-
 use crate::files::Files;
-use crate::pcap::{Recorder, load};
+use crate::pcap::{Recorder, parse};
 use crate::spec::Plug;
 use crate::tap::Tap;
 
@@ -92,33 +90,26 @@ impl Wire {
                 replay: None,
             } => Err("pcap needs a path to record to, a replay to play, or both".to_owned()),
             Plug::Pcap { path, replay } => {
-                let explain = |field: &str, error| format!("{field}: {error}; {}", files.rule());
-                let find = |field: &str, path: &Option<PathBuf>| match path {
-                    Some(path) => match files.find(path) {
-                        Ok(found) => Ok(Some(found)),
-                        Err(error) => Err(format!("{field}: {error}")),
-                    },
-                    None => Ok(None),
-                };
-                let (record, play) = (find("path", path)?, find("replay", replay)?);
                 // Read first: to record to the file that is played would empty it.
-                let replay = match play {
-                    Some(file) => load(&file).map_err(|error| explain("replay", error))?,
-                    None => Vec::new(),
-                };
-                let recorder = match record {
-                    Some(file) => {
-                        Some(Recorder::create(&file).map_err(|error| explain("path", error))?)
-                    }
-                    None => None,
-                };
+                let replay = replay.as_ref().map_or(Ok(Vec::new()), |path| {
+                    let data = files.read(path)?;
+                    parse(&data).map_err(|why| format!("{}: {why}", path.display()))
+                });
+                let replay = replay.map_err(|error| format!("replay: {error}"))?;
+                let recorder = path.as_ref().map(|path| {
+                    Recorder::begin(files.write(path)?).map_err(|error| error.to_string())
+                });
+                let recorder = recorder.transpose();
                 Ok(Self::Pcap(Box::new(PcapWire {
-                    recorder,
+                    recorder: recorder.map_err(|error| format!("path: {error}"))?,
                     replay,
                     ..PcapWire::default()
                 })))
             }
-            Plug::Tap { path } => Ok(Self::Tap(Box::new(Tap::attach(path)?))),
+            Plug::Tap { path } => files
+                .check_tap(path)
+                .and_then(|()| Tap::attach(path))
+                .map(|tap| Self::Tap(Box::new(tap))),
         }
     }
 }

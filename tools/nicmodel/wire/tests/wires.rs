@@ -10,6 +10,7 @@ use guest::{Bench, RING, mac, route};
 use nicmodel_device::regs::bits::Hlreg0;
 use nicmodel_device::regs::offset::{TDH, TDT};
 use nicmodel_wire::Request;
+use nicmodel_wire::files::Files;
 use serde_json::{Value, json};
 
 fn frame(to: u8, from: u8, byte: u8) -> Vec<u8> {
@@ -24,8 +25,13 @@ fn kind(bench: &mut Bench, port: usize) -> Value {
     bench.ask(|reply| Request::Describe(port, reply))["kind"].clone()
 }
 
-fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("nicmodel-wires-{}-{name}", std::process::id()))
+/// A bench whose ports are up and may record below a folder of their own.
+fn recording(name: &str) -> (Bench, PathBuf) {
+    let folder = std::env::temp_dir().join(format!("nicmodel-wires-{}-{name}", std::process::id()));
+    let mut bench = Bench::up();
+    let files = Files::below(&folder, Vec::new()).unwrap();
+    bench.fabric.set_files(files);
+    (bench, folder)
 }
 
 #[test]
@@ -215,23 +221,26 @@ fn nonsense_is_refused_and_leaves_a_sink() {
 
 #[test]
 fn what_one_port_records_another_can_play() {
-    let mut bench = Bench::up();
-    let path = file("record.pcap");
-    let plug = json!({"kind": "pcap", "path": path}).to_string();
-    assert_eq!(bench.plug(0, &plug)["ok"], json!(true));
+    let (mut bench, folder) = recording("record");
+    assert_eq!(
+        bench.plug(0, r#"{"kind":"pcap","path":"a.pcap"}"#)["ok"],
+        json!(true)
+    );
     for i in 0..50 {
         bench.ports[0].send(&frame(1, 0, i));
     }
     while bench.turn().busy {}
     // The model is idle: the file is whole, although the wire is still there.
-    let plug = json!({"kind": "pcap", "replay": path}).to_string();
-    assert_eq!(bench.plug(1, &plug)["ok"], json!(true));
+    assert_eq!(
+        bench.plug(1, r#"{"kind":"pcap","replay":"a.pcap"}"#)["ok"],
+        json!(true)
+    );
     while bench.turn().busy {}
     for i in 0..50 {
         assert_eq!(bench.ports[1].receive(), Some(frame(1, 0, i)));
     }
     assert_eq!(bench.ports[1].receive(), None);
-    std::fs::remove_file(path).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Seconds and nanoseconds of the first record of a pcap file.
@@ -243,29 +252,27 @@ fn stamp(path: &std::path::Path) -> (u32, u32) {
 
 #[test]
 fn time_stamps_count_from_the_zero_of_the_clock() {
-    let mut bench = Bench::up();
-    let path = file("stamp.pcap");
-    bench.plug(0, &json!({"kind": "pcap", "path": path}).to_string());
+    let (mut bench, folder) = recording("stamp");
+    bench.plug(0, r#"{"kind":"pcap","path":"a.pcap"}"#);
     bench.clock.advance(3_000_000_000);
     bench.ports[0].send(&frame(1, 0, 0));
     while bench.turn().busy {}
     // Each turn of the bench takes a microsecond.
-    assert_eq!(stamp(&path), (1_700_000_003, 2000));
-    std::fs::remove_file(path).unwrap();
+    assert_eq!(stamp(&folder.join("a.pcap")), (1_700_000_003, 2000));
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_generator_works_through_a_recorded_port() {
-    let mut bench = Bench::up();
-    let path = file("run.pcap");
-    bench.plug(1, &json!({"kind": "pcap", "path": path}).to_string());
+    let (mut bench, folder) = recording("run");
+    bench.plug(1, r#"{"kind":"pcap","path":"a.pcap"}"#);
     let answer = bench.generate(r#"{"from":0,"to":1,"count":10}"#);
     let report = bench.run(&answer, route);
     assert_eq!(report["forwarded"], json!(10));
     bench.plug(1, r#"{"kind":"sink"}"#);
-    let length = std::fs::metadata(&path).unwrap().len();
+    let length = std::fs::metadata(folder.join("a.pcap")).unwrap().len();
     assert_eq!(length, 24 + 10 * (16 + 60));
-    std::fs::remove_file(path).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

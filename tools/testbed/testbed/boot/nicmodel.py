@@ -27,7 +27,8 @@ from testbed.host.ui import Failure, Step
 from testbed.settings import child_environment
 
 _READY_WITHIN = 20.0
-_CLONE = Path(__file__).resolve().parents[4]
+_CAPTURES = Path(__file__).resolve().parents[4] / "out/captures"
+_TAPS = ("nic0", "nic1")
 # A guest's lines to the control socket: as many of its commands run at once.
 WIRES = 4
 
@@ -161,10 +162,10 @@ class Model:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             child = subprocess.Popen(
-                # Of the build root, only the clone outlasts the run.
+                # Of the build root, only the clone outlasts the run. Guests send requests, too.
                 [*self.before, self.program, "serve", "--dir", self.folder,
                  "--ports", str(self.ports), "--transport", self.transport,
-                 "--files", _CLONE, *self.words],
+                 "--files", _CAPTURES, *(f"--tap={name}" for name in _TAPS), *self.words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
