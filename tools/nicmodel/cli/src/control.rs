@@ -2,14 +2,13 @@
 //! The control socket: one JSON object per line each way, as [`protocol`] has them.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use nicmodel_device::device::Device;
 use nicmodel_device::function::Kick;
 use nicmodel_wire::Request as Work;
@@ -40,16 +39,7 @@ impl Control {
         requests: Sender<Work>,
         kick: Arc<dyn Kick>,
     ) -> Result<()> {
-        if let Ok(data) = std::fs::symlink_metadata(path) {
-            if !data.file_type().is_socket() {
-                bail!(
-                    "{} exists and is no socket: choose another --dir",
-                    path.display()
-                );
-            }
-            std::fs::remove_file(path)
-                .with_context(|| format!("cannot remove the old {}", path.display()))?;
-        }
+        nicmodel_transport::make_free(path)?;
         let listener = UnixListener::bind(path)
             .with_context(|| format!("cannot listen on {}", path.display()))?;
         let control = Self {

@@ -68,6 +68,7 @@ pub fn streams(arguments: &ServeArguments) -> Result<(Vec<End>, Vec<PathBuf>)> {
     let mut paths = Vec::new();
     for port in 0..arguments.ports {
         let path = path(arguments, port);
+        nicmodel_transport::make_free(&path)?;
         let stream = Stream::bind(&path, mac(port))
             .with_context(|| format!("cannot listen on {}", path.display()))?;
         ends.push(End::Stream(stream));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Puts the pieces together and serves until it is stopped.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nicmodel_device::clock::{Clock, RealClock};
 use nicmodel_device::function::{Kick, Source};
 use nicmodel_transport::{Error, Server};
@@ -26,8 +27,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     ports::check(arguments)?;
     // Before any thread starts, so that all inherit it and only `wait` gets the signals.
     block_signals();
-    std::fs::create_dir_all(&arguments.dir)
-        .with_context(|| format!("cannot make directory {}", arguments.dir.display()))?;
+    make_private(&arguments.dir)?;
 
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let (ports, streams, mut paths) = if arguments.transport == Transport::Stream {
@@ -78,6 +78,25 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     wait();
     for path in &paths {
         remove(path);
+    }
+    Ok(())
+}
+
+/// Makes the folder of the sockets, if it is not there, and all that is made from now on for this
+/// user alone: whoever reaches a socket is trusted with the card and with captures.
+fn make_private(folder: &Path) -> Result<()> {
+    // SAFETY: the call only changes a number of this process.
+    unsafe { libc::umask(0o077) };
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make directory {}", folder.display()))?;
+    let data = std::fs::symlink_metadata(folder)?;
+    // SAFETY: the call has no conditions.
+    let user = unsafe { libc::geteuid() };
+    if !data.is_dir() || data.uid() != user || data.mode() & 0o022 != 0 {
+        bail!(
+            "{} is a link, or another user's, or others may write there: choose another --dir",
+            folder.display()
+        );
     }
     Ok(())
 }

@@ -2,9 +2,11 @@
 //! The program from outside: its sockets, its answers, how it starts and ends.
 #![allow(clippy::unwrap_used, clippy::panic)] // a failed unwrap is a failed test
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -36,10 +38,12 @@ struct Model {
 impl Model {
     fn start(name: &str, arguments: &[&str]) -> Self {
         let folder = folder(name);
-        let mut child = program(&folder, arguments)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let command = program(&folder, arguments);
+        Self::of(folder, command)
+    }
+
+    fn of(folder: PathBuf, mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap())
             .read_line(&mut line)
@@ -137,6 +141,40 @@ fn sockets_are_there_when_ready_and_gone_at_the_end() {
             assert!(!model.folder.join(name).exists(), "{transport} {name}");
         }
     }
+}
+
+#[test]
+fn sockets_are_private_whatever_the_umask() {
+    let folder = folder("umask");
+    let mut command = program(&folder, &[]);
+    // SAFETY: the call changes a number of the child.
+    unsafe {
+        command.pre_exec(|| {
+            libc::umask(0);
+            Ok(())
+        });
+    }
+    let model = Model::of(folder, command);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o77;
+    assert_eq!(mode(&model.folder), 0);
+    for entry in std::fs::read_dir(&model.folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_folder_in_which_others_write_is_refused() {
+    let folder = folder("theirs");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    assert!(fails(&folder, &[]).contains("others"));
+    std::fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    let link = folder.with_extension("link");
+    std::os::unix::fs::symlink(&folder, &link).unwrap();
+    assert!(fails(&link, &[]).contains("link"));
+    std::fs::remove_file(link).unwrap();
+    std::fs::remove_dir(folder).unwrap();
 }
 
 #[test]
@@ -277,15 +315,18 @@ fn once_ends_when_the_hypervisor_has_left() {
 
 #[test]
 fn what_was_left_behind_is_replaced() {
-    let mut model = Model::start("stale", &[]);
-    model.child.kill().unwrap();
-    model.wait();
-    assert!(
-        model.folder.join("port0.sock").exists(),
-        "it had no chance to clean up"
-    );
-    let again = Model::start("stale", &[]);
-    assert_eq!(again.ask(r#"{"cmd":"stats","port":0}"#)["ok"], true);
+    for transport in ["vfio", "vhost", "stream"] {
+        let (name, arguments) = (format!("stale-{transport}"), ["--transport", transport]);
+        let mut model = Model::start(&name, &arguments);
+        model.child.kill().unwrap();
+        model.wait();
+        assert!(
+            model.folder.join("port0.sock").exists(),
+            "it had no chance to clean up"
+        );
+        let again = Model::start(&name, &arguments);
+        assert_eq!(again.ask(r#"{"cmd":"help"}"#)["ok"], true);
+    }
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl Drop for Listener {
 }
 
 /// Removes a socket that was left behind.
-fn make_free(path: &Path) -> Result<(), Error> {
+pub fn make_free(path: &Path) -> Result<(), Error> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else {
         return Ok(());
     };

@@ -159,7 +159,7 @@ class Model:
     def __enter__(self) -> Model:
         if not self.program.exists():
             raise Failure(f"the NIC model ({self.program}) is not built")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             child = subprocess.Popen(
                 # Of the build root, only the clone outlasts the run. Guests send requests, too.

@@ -9,7 +9,7 @@ from string import Template
 
 from testbed.boot import nicmodel
 from testbed.boot.uml import DEVICE
-from testbed.env import Env
+from testbed.env import Env, short_hash
 from testbed.host.lock import Lock
 from testbed.host.ui import say
 
@@ -38,7 +38,8 @@ def sockets(env: Env) -> Path:
     folder = env.out / "nicmodel/sockets"
     if len(str(folder / "control.sock")) <= _LONGEST:
         return folder
-    return Path(tempfile.gettempdir()) / "nicmodel"
+    # The model refuses one that others have made.
+    return Path(tempfile.gettempdir()) / f"nicmodel-{short_hash(str(env.clone))}"
 
 
 def recipe(program: Path, folder: Path) -> list[str]:
