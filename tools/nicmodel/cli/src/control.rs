@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
@@ -16,7 +17,7 @@ use nicmodel_wire::fabric::Reply;
 use serde_json::{Value, json};
 
 use crate::protocol::{self, Request, Wire};
-use crate::{trace, wait};
+use crate::{sigbus, trace, wait};
 
 /// A line longer than this is no request.
 const MAX_LINE: u64 = 1 << 20;
@@ -178,6 +179,7 @@ impl Control {
 
     fn stats(&self, port: usize) -> Result<Value, String> {
         let device = self.device("stats", port)?;
+        self.count_lost_memory();
         let wire = self.ask("stats", |reply| Work::Describe(port, reply))?;
         let mac = device.identity.mac.map(|byte| format!("{byte:02x}"));
         let mut stats = json!({ "mac": mac.join(":"), "link": device.link(), "wire": wire });
@@ -190,6 +192,14 @@ impl Control {
             stats["excused"] = excused.into();
         }
         Ok(stats)
+    }
+
+    /// Memory that was lost is that of all ports: they have one guest.
+    fn count_lost_memory(&self) {
+        let lost = sigbus::take_lost();
+        for device in &self.devices {
+            device.totals.dma_errors.fetch_add(lost, Ordering::Relaxed);
+        }
     }
 
     fn judge(&self, pause: Option<bool>, accesses: bool) -> Value {

@@ -8,6 +8,7 @@ mod ports;
 mod protocol;
 mod rules;
 mod serve;
+mod sigbus;
 mod trace;
 mod wait;
 

@@ -16,8 +16,8 @@ use nicmodel_wire::files::Files;
 
 use crate::control::Control;
 use crate::engine::{self, Waker};
-use crate::ports;
 use crate::{ServeArguments, Transport};
+use crate::{ports, sigbus};
 
 /// Signals that end the process, and the one by which the last server says that it is done.
 const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
@@ -27,6 +27,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     ports::check(arguments)?;
     // Before any thread starts, so that all inherit it and only `wait` gets the signals.
     block_signals();
+    sigbus::survive();
     make_private(&arguments.dir)?;
 
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());

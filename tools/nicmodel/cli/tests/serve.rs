@@ -2,8 +2,9 @@
 //! The program from outside: its sockets, its answers, how it starts and ends.
 #![allow(clippy::unwrap_used, clippy::panic)] // a failed unwrap is a failed test
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use nicmodel_device::regs::bits::{Dmatxctl, Register, Txdctl};
+use nicmodel_device::regs::offset::{TDBAL, TDT};
 use serde_json::Value;
+use vfio_user::Client;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -175,6 +179,33 @@ fn a_folder_in_which_others_write_is_refused() {
     assert!(fails(&link, &[]).contains("link"));
     std::fs::remove_file(link).unwrap();
     std::fs::remove_dir(folder).unwrap();
+}
+
+#[test]
+fn guest_memory_that_is_cut_off_is_survived_and_told() {
+    const SIZE: u64 = 1 << 20;
+    let model = Model::start("cut", &["--trap"]);
+    let path = model.folder.join("memory");
+    let memory = File::create_new(&path).unwrap();
+    memory.set_len(SIZE).unwrap();
+    let memory = File::options().read(true).write(true).open(&path).unwrap();
+    let mut guest = Client::new(&model.folder.join("port0.sock")).unwrap();
+    guest.dma_map(0, 0, SIZE, memory.as_raw_fd()).unwrap();
+    let mut set = |register: u32, value: u32| {
+        guest
+            .region_write(0, register.into(), &value.to_le_bytes())
+            .unwrap();
+    };
+    set(TDBAL + 8, 128 * 16);
+    set(Dmatxctl::offset(0), Dmatxctl::ZERO.with_te(true).raw());
+    set(Txdctl::offset(0), Txdctl::ZERO.with_enable(true).raw());
+    memory.set_len(0).unwrap();
+    set(TDT, 8);
+    let start = Instant::now();
+    while model.ask(r#"{"cmd":"stats","port":0}"#)["dma_errors"] == 0 {
+        assert!(start.elapsed() < LIMIT, "nothing is told");
+    }
+    assert_eq!(model.ask(r#"{"cmd":"stats","port":1}"#)["ok"], true);
 }
 
 #[test]

@@ -54,6 +54,10 @@ class DoctorTest(SandboxTest):
         self.assertRegex(done.stdout, r"missing +disk: 0 GB free +needs 12 GB .*XDG_CACHE_HOME")
         self.assert_fails(done)
 
+    def test_a_small_place_for_shared_memory(self) -> None:
+        done = self.run_script("mount -t tmpfs -o size=64M small /dev/shm\n$DOCTOR")
+        self.assertRegex(done.stdout, r"small +/dev/shm: 64 MB free +needs \d+ MB .*--shm-size")
+
     def test_every_package_of_the_build_root_is_looked_for(self) -> None:
         """With nothing but doctor's own tools, each package with a command is missing."""
         text = (CLONE / "tools/packages").read_text()
