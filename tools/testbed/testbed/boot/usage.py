@@ -40,7 +40,7 @@ class UsageLine:
     def _serve(self, pid: int) -> None:
         try:
             with self._here.makefile("rb") as questions:
-                while questions.readline():
+                while questions.readline(80):
                     self._here.sendall(b"%d\n" % processor_time(pid))
         except OSError:
             # The guest has ended, or is about to.
