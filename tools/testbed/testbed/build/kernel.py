@@ -5,6 +5,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -260,8 +261,12 @@ def build(
     folder, log = kernel.build, kernel.log
     log.unlink(missing_ok=True)
     with Step(_step_name(kernel)) as step:
-        seed = _LIKE.get(config, config)
-        _seed(folder, tree.place(env) / f"build-{seed}-{env.toolchain_key}")
+        like = _LIKE.get(config, config)
+        plain = tree.place(env) / f"build-{like}-{env.toolchain_key}"
+        # Of its own configuration, the caller holds the lock.
+        other = Lock(build_lock(env, like), f"the {like} kernel of this tree", shared=True)
+        with nullcontext() if like == config or folder.exists() else other:
+            _seed(folder, plain)
         (folder / _FINISHED).unlink(missing_ok=True)
         _configure(env, work.work, folder, config, log)
         try:

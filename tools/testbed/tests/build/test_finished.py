@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from testbed.build import arch, kernel
 from testbed.build.config import Fragment
+from testbed.host.lock import Lock
 from testbed.host.ui import Failure
 from testbed.source.tree import Tree
 
@@ -100,6 +102,23 @@ def test_single_modules_are_made_after_the_kernel(env: Any, work: Tree, monkeypa
     made.copy_modules(env.logs / "copy")
     assert (env.logs / "copy/a/b.ko").read_text() == "a/b.ko"
     assert (env.logs / "copy/modules.order").read_text() == "a/b.o\nc.o\n"
+
+
+def test_a_build_begins_with_another_that_is_whole(
+    env: Any, work: Tree, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(kernel, "_make", lambda _, made, *__, **___: made.log.touch())
+    plain, config = tmp_path / "build-uml-k", tmp_path / "build-uml-k/.config"
+    plain.mkdir()
+    config.touch()
+    with Lock(kernel.build_lock(env, "uml"), "that kernel") as lock:
+        thread = Thread(target=kernel.build, args=(env, work, kernel.SELFTESTS))
+        thread.start()
+        thread.join(0.5)
+        (plain / "last.o").touch()
+        lock.release()
+        thread.join()
+    assert (tmp_path / "build/last.o").exists()
 
 
 def _other_symbols(_: Any, monkeypatch: Patch) -> None:
