@@ -29,7 +29,7 @@ _SMALL = 1 << 20
 # Limits of what a guest says and leaves behind, and of what is read of a growing file at once.
 _MOST = 1 << 28
 _ENTRIES = 10_000
-_AT_ONCE = 1 << 24
+_AT_ONCE = 1 << 20
 # Logs of earlier runs.
 _KEPT = 9
 # The power-off after the script's end takes a moment, a hang has no end.
@@ -198,6 +198,8 @@ class Follower:
     def poll(self, last: bool = False) -> None:
         """Read new lines; with `last` also one without an end."""
         data = self._file.read(_AT_ONCE) or b""
+        while last and len(data) < _MOST and (more := self._file.read(_AT_ONCE)):
+            data += more
         text = data.decode(errors="replace").replace("\r\n", "\n")
         self.text += text
         *lines, self._rest = (self._rest + text).split("\n")
