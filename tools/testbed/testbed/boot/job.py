@@ -147,7 +147,7 @@ def _collect(env: Env, folder: Path) -> dict[str, str]:
                 continue
             left, entries = left - len(data), entries + 1
             if left < 0 or entries > _ENTRIES:
-                say(f"    the rest of the results, from {inside / name} on, is left out:",
+                say(f"    the rest of the results, from {str(inside / name)!a} on, is left out:",
                     f"    they have more than {_ENTRIES} files or {_MOST >> 20} MiB")  # fmt: skip
                 return found
             (env.out / "results" / inside / name).write_bytes(data)

@@ -58,7 +58,7 @@ class LeavingsTest(unittest.TestCase):
         ):
             job._collect(self.env, share)
         self.assertEqual([one.name for one in (self.env.out / "results").iterdir()], ["a"])
-        self.assertIn("b on, is left out", said.getvalue())
+        self.assertIn("'b' on, is left out", said.getvalue())
 
     def follow(self, script: str, timeout: float = 20.0) -> job.Outcome:
         """The outcome of a program in place of a machine; OUT and RESULT are its files."""
