@@ -97,7 +97,13 @@ class Clones(unittest.TestCase):
         os.utime(folder, (1, 1))
         self.assertTrue((target_folder(self.env("four")) / "release/two").exists())
 
-    def test_objects_that_vanish_and_parts_that_are_left_do_no_harm(self) -> None:
+    def test_a_copy_that_was_killed_is_not_used(self) -> None:
+        env = self.env("one")
+        part = f"cargo-k-{nicmodel.short_hash(str(env.clone))}.part"
+        (env.cache / part / "release/half").mkdir(parents=True)
+        self.assertEqual([path.name for path in target_folder(env).iterdir()], ["clone"])
+
+    def test_objects_that_vanish_do_no_harm(self) -> None:
         one = target_folder(self.env("one"))
         (one / "release").mkdir()
         (one / "release/.cargo-lock").touch()
