@@ -1,200 +1,154 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A ring as the kernel has it, with slots that loom watches.
+//! The kernel's queue, for tests that pass numbers through it.
 
-use crate::kernel::alf_queue::atomics::{Position, Word};
-use crate::kernel::alf_queue::index::{AtomicIndex, ConsumerView, ProducerView};
-use crate::kernel::alf_queue::reserve::{End, Run, Wanted};
-use loom::cell::UnsafeCell;
+use crate::kernel::alf_queue::{self, Chunk, Ends};
+use crate::softirq::Softirq;
 use loom::sync::Arc;
 
-/// State that all ends share.
-pub(crate) struct Ring {
-    producer: End<Word, Position>,
-    consumer: End<Word, Position>,
-    mask: u32,
-    slots: Vec<UnsafeCell<u32>>,
+/// A number, in an element of a size that is copied by a function: small ones are moved by
+/// pointers, which cannot be watched.
+struct Element([u64; 3]);
+
+impl Element {
+    fn new(number: u32) -> Self {
+        Self([number.into(); 3])
+    }
+
+    fn number(&self) -> u32 {
+        assert!(self.0.iter().all(|word| *word == self.0[0]));
+        u32::try_from(self.0[0]).expect("it was one")
+    }
 }
+
+/// As many as a test has at once.
+type Few = Chunk<Element, 4>;
+
+fn few(numbers: &[u32]) -> Few {
+    let mut few = Few::new();
+    for number in numbers {
+        assert!(few.push(Element::new(*number)).is_ok());
+    }
+    few
+}
+
+fn numbers(few: &Few) -> Vec<u32> {
+    few.as_slice().iter().map(Element::number).collect()
+}
+
+/// State that all ends share.
+pub(crate) struct Ring(Ends<Element>);
 
 // SAFETY: Not true in general: loom checks that the ends access slots in order.
 unsafe impl Sync for Ring {}
 // SAFETY: The slots hold numbers.
 unsafe impl Send for Ring {}
 
-pub(crate) struct Producer {
-    ring: Arc<Ring>,
-    view: ProducerView,
-}
+pub(crate) struct Producer(alf_queue::Producer<Element>);
 
-pub(crate) struct Consumer {
-    ring: Arc<Ring>,
-    view: ConsumerView,
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // As the kernel does, which drops the elements in between.
-        let (start, end) = (
-            self.consumer.tail.load_last(),
-            self.producer.tail.load_last(),
-        );
-        if !std::thread::panicking() {
-            assert!(end.wrapping_sub(start) <= self.mask + 1);
-        }
-    }
-}
+pub(crate) struct Consumer(alf_queue::Consumer<Element>);
 
 /// Makes a ring of `capacity` slots whose positions begin at `start`.
 pub(crate) fn shared_ring(capacity: u32, start: u32) -> Arc<Ring> {
-    let end = || End::new(start, Word::new, Position::new);
-    Arc::new(Ring {
-        producer: end(),
-        consumer: end(),
-        mask: capacity - 1,
-        slots: (0..capacity).map(|_| UnsafeCell::new(0)).collect(),
-    })
+    Arc::new(Ring(Ends::new(capacity as usize, start)))
 }
 
 /// Makes the two ends of a ring, each for one user.
 pub(crate) fn ring(capacity: u32, start: u32) -> (Producer, Consumer) {
     let ring = shared_ring(capacity, start);
-    (Producer::new(&ring, start), Consumer::new(&ring, start))
+    (Producer::new(&ring), Consumer::new(&ring))
 }
 
 impl Ring {
-    fn slot(&self, position: u32) -> &UnsafeCell<u32> {
-        &self.slots[(position & self.mask) as usize]
-    }
-
-    fn write(&self, run: Run, values: &[u32]) {
-        for (offset, value) in (0..run.count).zip(values) {
-            let slot = self.slot(run.start.wrapping_add(offset));
-            // SAFETY: loom checks that nothing else accesses the slot.
-            slot.with_mut(|place| unsafe { *place = *value });
-        }
-    }
-
-    fn read(&self, run: Run) -> Vec<u32> {
-        (0..run.count)
-            .map(|offset| {
-                let slot = self.slot(run.start.wrapping_add(offset));
-                // SAFETY: loom checks that nothing else accesses the slot.
-                slot.with(|place| unsafe { *place })
-            })
-            .collect()
-    }
-
     /// Puts `values` in as one of many producers; all, or as many as fit.
     pub(crate) fn push(&self, values: &[u32], all: bool) -> usize {
-        let wanted = Wanted {
-            count: u32::try_from(values.len()).expect("few values"),
-            all,
-        };
-        let (other, lead) = (&self.consumer.tail, self.mask + 1);
-        let Some(run) = self.producer.claim(other, lead, wanted) else {
-            return 0;
-        };
-        self.write(run, values);
-        self.producer.publish(run);
-        run.count as usize
+        let (tx, cx) = (&self.0.tx, Softirq::new());
+        if let [value] = values {
+            return usize::from(tx.push(cx, Element::new(*value)).is_ok());
+        }
+        let mut few = few(values);
+        if !all {
+            return tx.push_some(cx, &mut few);
+        }
+        match tx.push_bulk(cx, &mut few) {
+            Ok(()) => values.len(),
+            Err(_) => 0,
+        }
     }
 
     /// Takes out up to `limit` values as one of many consumers.
     pub(crate) fn pop(&self, limit: u32) -> Vec<u32> {
-        let wanted = Wanted {
-            count: limit,
-            all: false,
-        };
-        let Some(run) = self.consumer.claim(&self.producer.tail, 0, wanted) else {
-            return Vec::new();
-        };
-        let values = self.read(run);
-        self.consumer.publish(run);
-        values
+        let (rx, cx) = (&self.0.rx, Softirq::new());
+        if limit == 1 {
+            return rx.pop(cx).iter().map(Element::number).collect();
+        }
+        let mut taken = Few::new();
+        rx.pop_bulk(cx, &mut taken, limit as usize);
+        numbers(&taken)
+    }
+
+    /// Puts all of `values` in, or none, as the only producer at the moment.
+    pub(crate) fn push_alone(&self, values: &[u32]) -> usize {
+        self.0.push_alone(&mut few(values))
+    }
+
+    /// Takes out up to `limit` values as the only consumer at the moment.
+    pub(crate) fn pop_alone(&self, limit: u32) -> Vec<u32> {
+        let mut taken = Few::new();
+        self.0.pop_alone(limit, &mut taken);
+        numbers(&taken)
     }
 
     /// How many values there are, for C code that asks.
     pub(crate) fn len(&self) -> u32 {
-        let start = self.consumer.tail.load_acquire();
-        let end = self.producer.tail.load_acquire();
-        end.wrapping_sub(start)
+        u32::try_from(self.0.rx.len()).expect("few values")
     }
 }
 
 impl Producer {
-    /// Makes the only producing end of a ring.
-    pub(crate) fn new(ring: &Arc<Ring>, start: u32) -> Self {
-        Self {
-            ring: ring.clone(),
-            view: ProducerView::new(start),
-        }
+    /// Makes the only producing end of a new ring.
+    pub(crate) fn new(ring: &Ring) -> Self {
+        Self(ring.0.producer())
     }
 
     /// Puts all of `values` in, or none.
     pub(crate) fn push_bulk(&mut self, values: &[u32]) -> bool {
-        let capacity = self.ring.mask + 1;
-        if !self
-            .view
-            .has_room(values.len(), capacity, &self.ring.consumer.tail)
-        {
-            return false;
+        if let [value] = values {
+            return self.0.push(Element::new(*value)).is_ok();
         }
-        let count = u32::try_from(values.len()).expect("few values");
-        let run = Run {
-            start: self.view.next(),
-            count,
-        };
-        self.ring.write(run, values);
-        self.view.publish(count, &self.ring.producer.tail);
-        true
+        self.0.push_bulk(&mut few(values)).is_ok()
     }
 
     /// Returns how many slots are free.
-    pub(crate) fn free(&self) -> u32 {
-        self.view.free(self.ring.mask + 1, &self.ring.consumer.tail)
+    pub(crate) fn free(&self) -> usize {
+        self.0.free()
     }
 }
 
 impl Consumer {
-    /// Makes the only consuming end of a ring.
-    pub(crate) fn new(ring: &Arc<Ring>, start: u32) -> Self {
-        Self {
-            ring: ring.clone(),
-            view: ConsumerView::new(start),
-        }
+    /// Makes the only consuming end of a new ring.
+    pub(crate) fn new(ring: &Ring) -> Self {
+        Self(ring.0.consumer())
     }
 
     /// Takes out up to `limit` values; their slots become free at the end.
     pub(crate) fn pop_bulk(&mut self, limit: usize) -> Vec<u32> {
-        let mut taken = Vec::new();
-        while taken.len() < limit && self.view.has_element(&self.ring.producer.tail) {
-            let slot = self.ring.slot(self.view.next());
-            // SAFETY: loom checks that nothing else accesses the slot.
-            taken.push(slot.with(|place| unsafe { *place }));
-            self.view.advance();
-        }
-        if !taken.is_empty() {
-            self.view.publish(&self.ring.consumer.tail);
-        }
-        taken
+        let mut batch = self.0.batch();
+        (0..limit)
+            .map_while(|_| batch.pop())
+            .map(|element| element.number())
+            .collect()
     }
 
     /// Takes out up to `limit` values, copied as one run.
     pub(crate) fn pop_run(&mut self, limit: u32) -> Vec<u32> {
-        let run = Run {
-            start: self.view.next(),
-            count: self.view.up_to(limit, &self.ring.producer.tail),
-        };
-        let taken = self.ring.read(run);
-        if run.count != 0 {
-            self.view.advance_by(run.count);
-            self.view.publish(&self.ring.consumer.tail);
-        }
-        taken
+        let mut taken = Few::new();
+        self.0.pop_bulk(&mut taken, limit as usize);
+        numbers(&taken)
     }
 
     /// Returns how many values there are.
-    pub(crate) fn len(&self) -> u32 {
-        self.view.len(&self.ring.producer.tail)
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::ring::{Consumer, Producer, Ring, shared_ring};
 use loom::model::Builder;
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 /// Runs `body` through all interleavings in which threads are preempted up to so many times; faults
@@ -85,7 +86,7 @@ fn two_producers(shape: Shape, per_producer: u32, unique: bool) {
             .collect();
         let times = per_producer as usize;
         let limit = u32::try_from(shape.bulk).expect("few values");
-        let mut consumer = unique.then(|| Consumer::new(&ring, shape.start));
+        let mut consumer = unique.then(|| Consumer::new(&ring));
         let mut pop = |limit| match &mut consumer {
             Some(consumer) => consumer.pop_run(limit),
             None => ring.pop(limit),
@@ -114,7 +115,7 @@ fn two_consumers(shape: Shape, times: usize, unique: bool) {
             .collect();
         let values: Vec<u32> = (0..2 * limit).collect();
         let put = if unique {
-            let mut producer = Producer::new(&ring, shape.start);
+            let mut producer = Producer::new(&ring);
             let runs = values.chunks(shape.bulk);
             let put = |run: &&[u32]| attempt(|| producer.push_bulk(run).then_some(())).is_some();
             runs.take_while(put).count() * shape.bulk
@@ -151,6 +152,44 @@ fn both_do_both(shape: Shape) {
         taken.extend(other_taken);
         taken.extend(ring.pop(shape.capacity));
         assert_all(taken, &all);
+    });
+}
+
+/// Two users of one end that are alone, one after the other, by a lock: producers if `produce`, else
+/// consumers. The other end is shared.
+fn two_alone(shape: Shape, produce: bool) {
+    model(move || {
+        let ring = shared_ring(shape.capacity, shape.start);
+        let lock = Arc::new(Mutex::new(()));
+        let put = if produce {
+            0
+        } else {
+            push_each(&ring, &[0, 1], shape.bulk)
+        };
+        let users: Vec<_> = (0..2)
+            .map(|number| {
+                let (ring, lock) = (ring.clone(), lock.clone());
+                thread::spawn(move || {
+                    let _alone = lock.lock().expect("no user panics");
+                    if produce {
+                        vec![10 * number; ring.push_alone(&[10 * number])]
+                    } else {
+                        ring.pop_alone(1)
+                    }
+                })
+            })
+            .collect();
+        let mut taken = if produce { ring.pop(1) } else { Vec::new() };
+        let others: Vec<u32> = (users.into_iter())
+            .flat_map(|user| user.join().expect("the user ends"))
+            .collect();
+        if produce {
+            taken.extend(ring.pop(shape.capacity));
+            assert_all(taken, &others);
+        } else {
+            assert_all(others, &[0, 1][..put]);
+        }
+        assert_eq!(ring.len(), 0);
     });
 }
 
@@ -233,6 +272,16 @@ fn spmc_two_consumers_through_one_slot() {
 #[test]
 fn spmc_two_consumers_in_bulk() {
     two_consumers(IN_BULK, 2, true);
+}
+
+#[test]
+fn producers_are_alone_by_a_lock() {
+    two_alone(TWO_SLOTS, true);
+}
+
+#[test]
+fn consumers_are_alone_by_a_lock() {
+    two_alone(TWO_SLOTS, false);
 }
 
 /// A consumer that saw that values were claimed does not see the end as it was before they were

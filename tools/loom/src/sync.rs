@@ -3,6 +3,7 @@
 //! Stand-in for `crate::sync` of the kernel's sources.
 
 pub(crate) use crate::kernel::llist;
+pub(crate) use loom::sync::Arc;
 
 pub(crate) mod atomic {
     //! The kernel's atomics, made of those of loom.

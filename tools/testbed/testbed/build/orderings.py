@@ -15,7 +15,8 @@ COPIED_PACKAGE = f"{_PACKAGE}-mutant"
 _SOURCES = "src/kernel"
 # One step weaker.
 _WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "Full": ["Acquire", "Release"]}
-_ORDERING = re.compile(r"[(,]\s*(Acquire|Release|Full)\)")
+# Not the error of a queue, which is called Full, too.
+_ORDERING = re.compile(r"(?<!Err)[(,]\s*(Acquire|Release|Full)\)")
 _TYPE = re.compile(r"^impl\b.*\b(\w+) \{$")
 _FUNCTION = re.compile(r"\bfn (\w+)")
 

@@ -21,6 +21,9 @@ impl Word for RoleWord {
     }
 
     fn swap(&self, new: u32) -> u32 {
+        if new == 0 {
+            return Err(Full);
+        }
         self.0.xchg(new, Full)
     }
 }

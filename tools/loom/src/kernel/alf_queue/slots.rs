@@ -1,0 +1,1 @@
+../../../../../rust/kernel/sync/alf_queue/slots.rs
