@@ -162,7 +162,7 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
     serde_path_to_error::deserialize(json!({ (cmd.as_str()): fields })).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner();
-        // A missing or unknown field names itself, and has the whole object for its place.
+        // A missing field names itself, and has the whole object for its place.
         let place = match path.split_once('.') {
             None | Some((_, "?")) => String::new(),
             Some((_, field)) => format!("{field}: "),

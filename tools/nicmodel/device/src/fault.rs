@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use crate::regs::offset;
 
-/// Kind of fault. The first ones are lies, told on so many occasions; the others happen at once, or last.
+/// Kind of fault. The first ones are lies, told on so many occasions; the others happen at once, or
+/// last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -62,7 +63,8 @@ pub enum Kind {
     Lesm,
     /// The firmware forbids changes of the link.
     Veto,
-    /// The register at the offset of the fault's value, but CTRL, keeps its value whatever is written.
+    /// The register at the offset of the fault's value, but CTRL, keeps its value whatever is
+    /// written.
     DeadRegister,
     /// The messages of interrupts get lost on their way.
     LostInterrupts,

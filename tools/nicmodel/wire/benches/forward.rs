@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The time that the engine spends on a frame which a guest forwards from one port to the other, and
-//! on a turn without work, in nanoseconds, without a kernel. The guest, that of the tests, and the
-//! engine take turns in one thread, and only the engine's turns are timed.
+//! The time that the engine spends on a frame which a guest forwards from one port to the other,
+//! and on a turn without work, in nanoseconds, without a kernel. The guest, that of the tests, and
+//! the engine take turns in one thread, and only the engine's turns are timed.
 //!
 //! Only figures of the same minute on the same machine can be compared: run two builds in turn.
 //!

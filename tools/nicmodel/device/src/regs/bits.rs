@@ -29,11 +29,11 @@ pub trait Register: Copy {
     }
 }
 
-/// Makes types with an attribute, which has to be the caller's. A field is at a bit, or in several bits
-/// with a type of its own.
+/// Makes types with an attribute, which has to be the caller's. A field is at a bit, or in several
+/// bits with a type of its own.
 macro_rules! bitfields {
     ($hash:tt $attribute:tt $($(#[$about:meta])* $name:ident
-       $(at $first:ident $(+ $further:literal)? $(, every $stride:tt)? $(, found by $find:ident)?)? {
+       $(at $first:ident $(+ $more:literal)? $(, every $stride:tt)? $(, found by $find:ident)?)? {
         $($(#[$explain:meta])* $field:ident $(@ $bit:tt)?
           $(: $kind:tt $(<$inner:ident>)? = $low:tt ..= $high:tt $(stride $step:tt)?)?,)*
     })*) => {$(
@@ -46,7 +46,7 @@ macro_rules! bitfields {
         )*}
 
         $(impl Register for $name {
-            const FIRST: u32 = offset::$first $(+ $further)?;
+            const FIRST: u32 = offset::$first $(+ $more)?;
             const STRIDE: u32 = 0 $(+ $stride)?;
 
             #[inline]
@@ -211,7 +211,8 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         eiame @ 30,
     }
 
-    /// Vectors of two queues: entry 0 is receive and 1 transmit of the even one, 2 and 3 of the odd.
+    /// Vectors of two queues: entry 0 is receive and 1 transmit of the even one, 2 and 3 of the
+    /// odd one.
     Ivar at IVAR, every 4 {
         /// The vector of each cause.
         entry: [IvarEntry; 4] = 0..=7 stride 8,

@@ -59,9 +59,9 @@ const FWSM: Fwsm = Fwsm::ZERO.with_fw_val_bit(true);
 /// Ethertype of a VLAN tag.
 const VLAN: u16 = 0x8100;
 
-/// Makes the table, and a constant for the offset of each register. A line is the name, for an array
-/// the number of registers and their distance unless that is 4, the offset in BAR 0 of the first one,
-/// the effect of an access, and the value after reset unless that is 0.
+/// Makes the table, and a constant for the offset of each register. A line is the name; of an array
+/// the number of registers, and their distance unless that is 4; the offset of the first one; the
+/// effect of an access; and the value after reset unless that is 0.
 macro_rules! registers {
     ($($name:ident $([$count:literal $(every $stride:literal)?])? at $offset:literal:
        $access:expr $(, reset $reset:expr)?;)*) => {
@@ -73,7 +73,8 @@ macro_rules! registers {
             $(pub const $name: u32 = $offset;)*
         }
 
-        /// Every register that the model knows. Where two entries cover the same word the first counts.
+        /// Every register that the model knows. Where two entries cover the same word the first
+        /// counts.
         pub const REGISTERS: &[Entry] = &[$(Entry {
             name: stringify!($name),
             offset: $offset,
