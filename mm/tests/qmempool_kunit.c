@@ -166,12 +166,23 @@ static void qmempool_test_flags(struct kunit *test)
 static void qmempool_test_reserves(struct kunit *test)
 {
 	struct pool_test *t = test->priv;
-	void *objects[2] = { NULL };
+	void *objects[16] = { NULL };
 	struct page *page;
+	int i;
 
-	KUNIT_ASSERT_TRUE(test, kmem_cache_alloc_bulk(t->cache, GFP_KERNEL, 2, objects));
-	/* As SLUB marks a slab of the reserves. */
+	KUNIT_ASSERT_TRUE(test, kmem_cache_alloc_bulk(t->cache, GFP_KERNEL,
+						      ARRAY_SIZE(objects), objects));
 	page = virt_to_head_page(objects[0]);
+	/* Another object of that slab keeps it until its mark is taken back. */
+	for (i = 1; i < ARRAY_SIZE(objects); i++) {
+		if (virt_to_head_page(objects[i]) == page) {
+			swap(objects[1], objects[i]);
+			break;
+		}
+	}
+	kmem_cache_free_bulk(t->cache, ARRAY_SIZE(objects) - 2, objects + 2);
+	KUNIT_ASSERT_PTR_EQ(test, virt_to_head_page(objects[1]), page);
+	/* As SLUB marks a slab of the reserves. */
 	local_bh_disable();
 	set_bit(PG_active, &page->flags.f);
 	qmempool_free_any_bulk_softirq(t->pool, 1, objects);

@@ -26,8 +26,7 @@ unsigned int skb_heads_alloc(unsigned int n, void **heads)
 	if (likely(pool))
 		return qmempool_alloc_bulk_softirq(pool, GFP_ATOMIC | __GFP_NOWARN,
 						   n, heads);
-	return kmem_cache_alloc_bulk(net_hotdata.skbuff_cache,
-				     GFP_ATOMIC | __GFP_NOWARN, n, heads) ? n : 0;
+	return skb_heads_alloc_slab(n, heads);
 }
 
 void skb_heads_free(unsigned int n, void **heads)
@@ -38,7 +37,7 @@ void skb_heads_free(unsigned int n, void **heads)
 	if (likely(pool))
 		qmempool_free_any_bulk_softirq(pool, n, heads);
 	else
-		kmem_cache_free_bulk(net_hotdata.skbuff_cache, n, heads);
+		skb_heads_free_slab(n, heads);
 }
 
 static int __init skb_head_pool_init(void)
