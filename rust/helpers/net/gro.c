@@ -6,12 +6,6 @@
 
 #ifdef CONFIG_NET
 
-/* For handlers of GRO: a packet goes on as it is, and at once. */
-__rust_helper void rust_helper_skb_gro_pass(struct sk_buff *skb)
-{
-	NAPI_GRO_CB(skb)->flush |= 1;
-}
-
 __rust_helper bool rust_helper_netif_elide_gro(const struct net_device *dev)
 {
 	return netif_elide_gro(dev);

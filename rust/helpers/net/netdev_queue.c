@@ -67,30 +67,6 @@ __rust_helper void rust_helper___netif_tx_unlock_bh(struct netdev_queue *txq)
 	__netif_tx_unlock_bh(txq);
 }
 
-__rust_helper bool
-rust_helper_netif_xmit_frozen_or_drv_stopped(const struct netdev_queue *txq)
-{
-	return netif_xmit_frozen_or_drv_stopped(txq);
-}
-
-__rust_helper netdev_tx_t
-rust_helper_netdev_start_xmit(struct sk_buff *skb, struct net_device *dev,
-			      struct netdev_queue *txq, bool more)
-{
-	return netdev_start_xmit(skb, dev, txq, more);
-}
-
-__rust_helper void rust_helper_skb_reset_mac_header(struct sk_buff *skb)
-{
-	skb_reset_mac_header(skb);
-}
-
-__rust_helper void rust_helper_skb_set_network_header(struct sk_buff *skb,
-						      const int offset)
-{
-	skb_set_network_header(skb, offset);
-}
-
 __rust_helper bool rust_helper_netif_tx_owned(struct netdev_queue *txq)
 {
 	return netif_tx_owned(txq, smp_processor_id());

@@ -14,6 +14,7 @@ mod features;
 pub(in crate::net::device) mod fixture;
 mod flow_rules;
 mod irq;
+#[cfg(CONFIG_NET_SELFTESTS = "y")]
 mod loopback;
 #[cfg(all(CONFIG_KUNIT = "y", CONFIG_PAGE_POOL))]
 mod new_skbs;

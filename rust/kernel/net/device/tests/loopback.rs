@@ -447,17 +447,17 @@ mod cases {
         let nic = &device.nic;
 
         device.up()?;
-        for (fault, code) in [
-            (LOSES, 2 << 16 | 1),
-            (DAMAGES, 2 << 16 | 1 << 8 | 1),
-            (CUTS, 2 << 16 | 1 << 8 | 1),
-            (DUPLICATES, 2 << 16 | 1 << 8),
-            (IS_DEAF, 1 << 16 | 8),
-            (CANNOT_LOOP, ETIMEDOUT.to_errno().unsigned_abs().into()),
-            (0, 0),
+        for (fault, queue, errno) in [
+            (LOSES, 2, bindings::ETIMEDOUT),
+            (DAMAGES, 2, bindings::EBADMSG),
+            (CUTS, 2, bindings::EBADMSG),
+            (DUPLICATES, 2, bindings::EEXIST),
+            (IS_DEAF, 1, bindings::ETIMEDOUT),
+            (CANNOT_LOOP, 0, bindings::ETIMEDOUT),
+            (0, 0, 0),
         ] {
             nic.fault.store(fault, Relaxed);
-            assert_eq!(device.test(), code);
+            assert_eq!(device.test(), queue << 16 | u64::from(errno));
             assert!(device.is_up() && device.is_active());
             assert_eq!(nic.loops.load(Relaxed), 0);
         }

@@ -4,6 +4,7 @@
 """ The tests that a card makes of itself (ethtool -t) pass, and find what is broken. """
 
 import contextlib
+import errno
 import re
 import socket
 
@@ -181,8 +182,8 @@ def broken(cfg, what, kind, value):
     _come_back(cfg)
 
 
-@ksft_variants([KsftNamedVariant("lost", "looped_lost", 1),
-                KsftNamedVariant("damaged", "looped_damaged", 1 << 8 | 1)])
+@ksft_variants([KsftNamedVariant("lost", "looped_lost", errno.ETIMEDOUT),
+                KsftNamedVariant("damaged", "looped_damaged", errno.EBADMSG)])
 @ksft_disruptive
 def broken_loopback(cfg, kind, code):
     """ A frame that does not come back as it was sent fails the test. """
