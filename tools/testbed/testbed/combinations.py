@@ -103,7 +103,8 @@ def _names(settings: Settings) -> None:
     for name in settings.names("ONLY"):
         suite, slash, _ = name.partition("/")
         if name != "list" and (suite not in known or (slash and settings.verb == "bench")):
-            raise Failure(f"ONLY={name}: there is no such suite or benchmark",
+            kind = "suite" if settings.verb == "test" else "benchmark"
+            raise Failure(f"ONLY={name}: there is no such {kind}",
                           *similar(name, known), f"there are {', '.join(known)}")  # fmt: skip
 
 

@@ -246,7 +246,7 @@ fn a_lost_read_has_no_effect() {
 fn a_card_whose_registers_are_hidden_goes_on() {
     let device = device();
     device.config_write(0x04, &[0x06]);
-    device.faults.arm(Kind::Unmapped, 1, 0);
+    device.fault(Kind::Unmapped, 1, 0);
     assert_eq!(device.register_read(offset::STATUS), u32::MAX);
     set(&device, Ctrl::ZERO.with_rst(true));
     assert_eq!(device.totals.resets.load(Ordering::SeqCst), 0);
@@ -254,7 +254,7 @@ fn a_card_whose_registers_are_hidden_goes_on() {
     let mut id = [0; 2];
     device.config_read(0, &mut id);
     assert_eq!(id, [0x86, 0x80]);
-    device.mend();
+    device.fault(Kind::Clear, 1, 0);
     assert_ne!(device.register_read(offset::STATUS), u32::MAX);
 }
 

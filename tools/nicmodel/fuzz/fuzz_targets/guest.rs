@@ -5,7 +5,6 @@
 //! It must neither crash nor hang the model, within the fuzzer's limits on time and memory.
 #![no_main]
 
-#[path = "../../device/tests/hostile/mod.rs"]
 mod hostile;
 
 use hostile::{Guest, Source};

@@ -8,7 +8,6 @@
 //!     cargo bench --package nicmodel-wire --bench forward
 #![allow(clippy::unwrap_used)] // it ends there
 
-#[path = "../tests/guest/mod.rs"]
 mod guest;
 
 use std::time::{Duration, Instant};

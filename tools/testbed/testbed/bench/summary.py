@@ -68,7 +68,8 @@ def lines(rows: Iterable[Row], is_wanted: Callable[[Row], bool] = is_shown) -> l
 def _line(case: str, cells: Cells, width: int, costs: bool) -> str:
     text = f"{case:<{width}}{_side(cells[0])}"
     text += _side(cells[1]) if costs else ""
-    wanted = [target(row.bench, row.case) for row in cells if row and not met(row)]
+    wanted = [target(row.bench, row.case) for row in cells
+              if row and row.ratios and not met(row)]  # fmt: skip
     return text.rstrip() + "".join(f"  below {one:.3g}" for one in wanted)
 
 

@@ -118,6 +118,11 @@ class Summary:
                             for one in items)]  # fmt: skip
 
     @property
+    def failures(self) -> list[str]:
+        """The tests that have failed, with their suites and reasons."""
+        return [f"{suite}: {line}" for suite, one in self.sums.items() for line in one.failed]
+
+    @property
     def failed(self) -> bool:
         """Whether any test has failed."""
         return any(one.failed for one in self.sums.values())

@@ -269,7 +269,7 @@ class CheckTest(SandboxTest):
             "demo CPUS=abc": "make demo takes no CPUS",
             "run SCRIPT=/etc/passwd CPUS=abc": "CPUS=abc: CPUS is a number",
             "run SCRIPT=/etc/passwd CPUS=9": "CPUS=9: CPUS is a number",
-            "demo XMIT_LLIST=maybe": "XMIT_LLIST=maybe: XMIT_LLIST is 0 or 1",
+            "run SCRIPT=/etc/passwd JUDGE=maybe": "JUDGE=maybe: JUDGE is 0 or 1",
             "demo ACCEL=foo": "ACCEL=foo: ACCEL is one of kvm, tcg",
             "demo CONFIG=kcsan": "CONFIG=kcsan: the demo measures",
             "shell MACHINE=uml CONFIG=perf": "User-Mode Linux has one kernel only",

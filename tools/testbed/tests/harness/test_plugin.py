@@ -193,7 +193,7 @@ def test_groups_begin_in_their_order_however_large_they_are(tmp_path: Path) -> N
 def test_programs_go_to_the_lane_that_is_free() -> None:
     assert lanes.group_of("e2e-uml", "vlan.py") != lanes.group_of("e2e-uml", "sfp.py")
     assert lanes.group_of("e2e-rust", "vlan.py") == lanes.group_of("kunit")
-    assert lanes.group_of("objects", "", "perf") == lanes.group_of("cfi-types")
+    assert lanes.group_of("objects", "", "perf") == lanes.group_of("e2e-sleep")
 
 
 def test_nothing_runs_beside_a_measurement(tmp_path: Path) -> None:

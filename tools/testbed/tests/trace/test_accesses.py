@@ -27,7 +27,7 @@ def trace(driver: str, **phases: list[dict[str, Any]]) -> Trace:
 
 
 def alone(*traces: Trace) -> set[Access]:
-    """What only one does, whatever the phase."""
+    """Accesses that only one makes, whatever the phase."""
     return lonely(part for one in traces for part in one.values())
 
 

@@ -38,7 +38,7 @@ def test_the_model_and_its_guests_name_the_same_sockets() -> None:
 
 def test_a_path_that_is_too_long_for_a_socket_is_not_used(tmp_path: Path) -> None:
     def env(out: Path) -> Any:
-        return SimpleNamespace(out=out, clone=out.parent)
+        return SimpleNamespace(out=out, clone=out)
 
     assert sockets(env(Path("/out"))) == Path("/out/nicmodel/sockets")
     long = sockets(env(Path("/" + "x" * 100)))

@@ -45,7 +45,7 @@ WORDS = {HLREG0: 10, FCTRL: 15}
 # Counters by their names in ethtool -S.
 COUNTERS = {"crc_errors": ("hw_rx_crc_errors", 0x4000), "missed": ("hw_rx_missed", 0x3FA0),
             "octets": ("hw_rx_bytes", 0x4088), "good": ("hw_rx_good", 0x4074)}
-# What a case lets a counter grow by, at most.
+# The most by which a case lets a counter grow.
 A_LOT = 1 << 24
 # And at least.
 LEAST = {"hw_rx_bytes": 64 * 64, "hw_rx_good": 64}
