@@ -116,8 +116,8 @@ impl<T> Cache<T> {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if `name` is empty, or if `T`, its alignment, or a sheaf of the requested capacity
-    /// exceeds the largest contiguous allocation (a few megabytes);
+    /// [`EINVAL`] if `name` is empty, or if `T`, its alignment, or a sheaf of the requested
+    /// capacity exceeds the largest contiguous allocation (a few megabytes);
     /// [`ENOMEM`] if there is no memory.
     pub fn with_options(name: &CStr, options: Options) -> Result<Self> {
         let raw = options.create(name, size_of::<T>(), align_of::<T>())?;

@@ -345,7 +345,7 @@ impl<'p> Poll<'p> {
     #[inline]
     pub(super) fn receive_prepared(&self, skb: UniqueSkBuff) {
         if !Self::can_call_stack() {
-            return refuse(skb.into(), DropReason::NotSpecified);
+            return refuse(skb, DropReason::NotSpecified);
         }
         let skb = SkBuff::from(skb).into_raw().as_ptr();
 

@@ -25,9 +25,9 @@ use kernel::{
             OptionalOps, //
         },
         napi::{
-            Napi,
             Poll,
-            Polled, //
+            Polled,
+            RxStopped, //
         },
         queue::{
             TxQueue,
@@ -84,7 +84,7 @@ impl QueueMgmtOps for Nic {
     fn start_rx<'bound>(
         _: Data<'_>,
         _: &device::Device,
-        _: &Napi,
+        _: &RxStopped<'_>,
         _: u16,
         _: &mut (),
         _: &mut OpsLocked<'bound>,

@@ -10,8 +10,8 @@ use kernel::net::page_pool::{
     RxRing, //
 };
 
-//~ pub fn address<F: RxFormat>(ring: &RxRing<F>, napi: &kernel::net::napi::Napi) -> Option<u64> {
-pub fn address<F: RxFormat>(ring: &RxRing<F>) -> Option<u64> {
+//~ pub fn address<F: RxFormat>(ring: &mut RxRing<F>, napi: &kernel::net::napi::Napi) -> Option<u64> {
+pub fn address<F: RxFormat>(ring: &mut RxRing<F>) -> Option<u64> {
     //~ ring.dma_address(napi).ok()
     ring.dma_address().ok()
 }

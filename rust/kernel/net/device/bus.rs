@@ -61,8 +61,8 @@ pub unsafe trait BusDevice: Parent {
 }
 
 #[cfg(CONFIG_PCI)]
-// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, which is not freed while it is
-// bound. The registration ends before it is unbound: see `register()`.
+// SAFETY: `pci::Device` is a transparent wrapper of `struct pci_dev`, which is not freed while it
+// is bound. The registration ends before it is unbound: see `register()`.
 unsafe impl Parent for pci::Device<Bound> {
     fn as_device(&self) -> Option<&device::Device<Bound>> {
         Some(self.as_ref())

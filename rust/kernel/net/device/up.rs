@@ -68,9 +68,10 @@ pub(super) enum BusIo {
 ///    packets until the device is up, rather than losing them here.
 /// 4. [`Driver::quiesce`]: the NIC neither raises interrupts nor touches memory. None of the above
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
-///    the NIC of rings, or turned them on. If it fails and the NIC is not gone, or if that cannot be
-///    reached, producers and pollers are not dropped before the NIC was reset. The bus disables DMA,
-///    but that does not count: it is enabled by whoever uses the NIC next, and maybe before a reset.
+///    the NIC of rings, or turned them on. If it fails and the NIC is not gone, or if that cannot
+///    be reached, producers and pollers are not dropped before the NIC was reset. The bus disables
+///    DMA, but that does not count: it is enabled by whoever uses the NIC next, and maybe before a
+///    reset.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
 ///    the driver has kept a handle to beyond that, see [`Orphans`], is freed if it has no more.

@@ -169,8 +169,8 @@ macro_rules! common_operations {
 
 /// A queue with any number of producers and consumers.
 ///
-/// All operations take `&self`; share it by reference, in an [`Arc`], or in a static. [`super`] says
-/// in which contexts it can be dropped.
+/// All operations take `&self`; share it by reference, in an [`Arc`], or in a static. [`super`]
+/// says in which contexts it can be dropped.
 ///
 /// # Invariants
 ///

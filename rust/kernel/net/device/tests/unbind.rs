@@ -182,13 +182,13 @@ impl FailedProbes {
         let has_failed = event as u32 == bindings::bus_notifier_event_BUS_NOTIFY_DRIVER_NOT_BOUND;
         let dev = dev.cast::<bindings::device>();
 
+        if !has_failed {
+            return 0;
+        }
         // SAFETY: A device whose probe has failed still has the driver, and that its name. The core
         // is about to let go of it.
-        if has_failed
-            && unsafe { CStr::from_char_ptr((*(*dev).driver).name) }
-                .to_bytes()
-                .starts_with(NAME.as_bytes())
-        {
+        let name = unsafe { CStr::from_char_ptr((*(*dev).driver).name) };
+        if name.to_bytes().starts_with(NAME.as_bytes()) {
             if let Some(log) = LOG.as_ref() {
                 log.add(Event::ProbeFailed);
             }

@@ -187,9 +187,9 @@ impl<F: ChainFormat> ChainRing<F> {
         }
         self.ring.rewind(stopped)?;
 
-        // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so by the type
-        // invariants there are that many elements, and no other access to them: the handle is
-        // borrowed exclusively.
+        // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so
+        // by the type invariants there are that many elements, and no other access to them: the
+        // handle is borrowed exclusively.
         let chains = unsafe { slice::from_raw_parts_mut(self.chains.as_ptr(), CHAINS) };
         chains.fill_with(|| None);
         // INVARIANT: None of them is some.
