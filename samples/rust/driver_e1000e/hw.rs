@@ -180,10 +180,10 @@ pub(crate) enum Interrupts {
     One,
 }
 
-/// Waits until a condition holds, or the NIC is gone: then all registers read as all ones.
-fn wait(bar: &Bar0<'_>, mut condition: impl FnMut() -> bool) -> Result {
+/// Waits until a condition holds.
+fn wait(mut condition: impl FnMut() -> bool) -> Result {
     read_poll_timeout(
-        || Ok(condition() || is_gone(bar)),
+        || Ok(condition()),
         |holds| *holds,
         Delta::from_micros(100),
         Delta::from_millis(100),
@@ -203,12 +203,12 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
 
     // No new transactions. If the old ones do not end in time, the reset ends them.
     bar.update(CTRL, |r| r.with_gio_master_disable(true));
-    let _ = wait(bar, || !bar.read(STATUS).gio_master_enable());
+    let _ = wait(|| !bar.read(STATUS).gio_master_enable());
 
     bar.update(CTRL, |r| r.with_rst(true));
     // The registers must be left alone for a while. Meanwhile the NIC reads its EEPROM.
     sleep_at_least(Delta::from_millis(20));
-    wait(bar, || !bar.read(CTRL).rst())?;
+    wait(|| !bar.read(CTRL).rst())?;
     bar.write_reg(IMC::from(u32::MAX));
     bar.read(ICR);
     if is_gone(bar) {

@@ -26,9 +26,12 @@ pub unsafe trait Parent: Sync + 'static {
     /// The device itself, if there is one.
     fn as_device(&self) -> Option<&device::Device<Bound>>;
 
-    /// Whether the device is there, by its bus.
-    fn is_present(&self) -> bool {
-        true
+    /// Whether the bus knows that the device was removed, and has stopped for good.
+    ///
+    /// Reads of all ones do not tell that, not of its configuration either: it may be behind a
+    /// channel that is frozen for the moment.
+    fn is_removed(&self) -> bool {
+        false
     }
 
     /// Enables DMA, if that is up to the parent.
@@ -42,7 +45,11 @@ pub unsafe trait Parent: Sync + 'static {
     /// disabled after that.
     ///
     /// Returns whether it is certain that the device knows of no memory any more.
-    fn reset(&self) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// The device must be locked, as it is while it is being unbound.
+    unsafe fn reset(&self) -> bool {
         false
     }
 }
@@ -68,9 +75,9 @@ unsafe impl Parent for pci::Device<Bound> {
         Some(self.as_ref())
     }
 
-    fn is_present(&self) -> bool {
+    fn is_removed(&self) -> bool {
         // SAFETY: The device is valid.
-        unsafe { bindings::pci_device_is_present(as_raw(self)) }
+        unsafe { is_removed(as_raw(self)) }
     }
 
     fn allow_dma(&self) {
@@ -83,8 +90,8 @@ unsafe impl Parent for pci::Device<Bound> {
         unsafe { bindings::pci_clear_master(as_raw(self)) };
     }
 
-    fn reset(&self) -> bool {
-        // SAFETY: The device is valid, and locked while it is being unbound.
+    unsafe fn reset(&self) -> bool {
+        // SAFETY: The device is valid, and locked by the safety requirements.
         unsafe { reset_function(as_raw(self)) }
     }
 }
@@ -95,6 +102,19 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 
     // SAFETY: This is the device that is part of a `struct pci_dev`.
     unsafe { crate::container_of!(dev.as_raw(), bindings::pci_dev, dev) }
+}
+
+/// Whether a function was removed, as the core knows.
+///
+/// # Safety
+///
+/// `pdev` must be valid.
+#[cfg(CONFIG_PCI)]
+unsafe fn is_removed(pdev: *mut bindings::pci_dev) -> bool {
+    // SAFETY: By the safety requirements. The state is read while it may change.
+    let state = unsafe { (&raw const (*pdev).error_state).read_volatile() };
+
+    state == bindings::pci_channel_io_perm_failure
 }
 
 /// Resets a function with bus mastering off. Returns whether it knows of no memory any more: it was
@@ -111,10 +131,9 @@ fn as_raw(pdev: &pci::Device<Bound>) -> *mut bindings::pci_dev {
 #[cfg(CONFIG_PCI)]
 #[inline(never)]
 pub(super) unsafe fn reset_function(pdev: *mut bindings::pci_dev) -> bool {
-    // SAFETY: By the safety requirements. The state is read while it may change.
+    // SAFETY: By the safety requirements.
     unsafe {
-        if (&raw const (*pdev).error_state).read_volatile() == bindings::pci_channel_io_perm_failure
-        {
+        if is_removed(pdev) {
             return true;
         }
         if !bindings::pci_device_is_present(pdev) {

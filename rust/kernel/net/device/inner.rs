@@ -126,7 +126,7 @@ impl<T: Driver> Inner<T> {
         if self.is_stuck(locks) {
             crate::netdev_err!(
                 self.dev(),
-                "DMA did not stop; unbind and rebind the device\n"
+                "NIC was not reset; unbind and rebind the device\n"
             );
             return Err(EIO);
         }
@@ -180,7 +180,9 @@ impl<T: Driver> Inner<T> {
         };
 
         // Without the locks, since it may take a while.
-        let is_reset = self.bus.reset();
+        //
+        // SAFETY: The device is being unbound.
+        let is_reset = unsafe { self.bus.reset() };
         Locks::with(self.dev(), |locks| {
             if is_reset {
                 up.free(self);

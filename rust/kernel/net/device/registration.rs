@@ -30,7 +30,8 @@ use super::{
     tx_slot::TxSlot,
     wake_packets::WakePackets,
     Device,
-    Driver, //
+    Driver,
+    Rtnl, //
 };
 
 use crate::{
@@ -50,9 +51,10 @@ use core::ptr;
 /// 1. `unregister_netdev()` closes the device, which takes it down as `Up` describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
-/// 3. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors. Memory that the
-///    NIC may still access is lost.
-/// 4. `free_netdev()`.
+/// 3. The bus resets a NIC that did not stop, and its memory is freed. If there is no reset, it is
+///    lost.
+/// 4. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
+/// 5. `free_netdev()`.
 pub(super) struct Registration<T: Driver>(pub(super) OwnedDevice<Inner<T>>);
 
 // SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The
@@ -199,8 +201,9 @@ impl<T: Driver> Registration<T> {
             unsafe { bindings::eth_hw_addr_random(raw) };
         }
 
-        // The driver has reset the NIC, so it knows of no memory.
-        inner.bus.allow_dma();
+        // The driver has reset the NIC, so it knows of no memory. Another one of the same function
+        // may be going down.
+        Rtnl::with(|_| inner.bus.allow_dma());
         inner.begin_wake_up(info);
 
         // SAFETY: The device is valid.

@@ -69,8 +69,9 @@ pub(super) enum BusIo {
 /// 4. [`Driver::quiesce`]: the NIC neither raises interrupts nor touches memory. None of the above
 ///    is left to change that. This is also done if [`Driver::open`] has failed: it may have told
 ///    the NIC of rings, or turned them on. If it fails and the NIC is not gone, or if that cannot
-///    be reached, producers and pollers are not dropped before the NIC was reset. The bus disables
-///    DMA, but that does not count: it is enabled by whoever uses the NIC next, and maybe before a
+///    be reached, producers and pollers are not dropped before the NIC was reset, or the device
+///    goes away; then what the NIC may access is lost if there was no reset. The bus disables DMA,
+///    but that does not count: it is enabled by whoever uses the NIC next, and maybe before a
 ///    reset.
 /// 5. Producers are dropped; then, vector by vector, interrupts are freed, pollers dropped, NAPI
 ///    instances deleted. Rings, buffers and mappings go with the producers and pollers. Memory that
@@ -280,8 +281,8 @@ impl<T: Driver> Up<T> {
             BusIo::Normal => match T::quiesce(shared.data(), dev, locks) {
                 Ok(()) => true,
                 // Registers are all ones, too, of a NIC that is there, but does not decode their
-                // addresses, or sleeps: the bus has to tell.
-                Err(_) if !shared.bus.is_present() => true,
+                // addresses, or sleeps: the bus has to know.
+                Err(_) if shared.bus.is_removed() => true,
                 Err(error) => {
                     crate::netdev_err!(
                         dev,

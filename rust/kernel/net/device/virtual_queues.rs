@@ -31,7 +31,7 @@ unsafe impl Parent for NoParent {
         None
     }
 
-    fn reset(&self) -> bool {
+    unsafe fn reset(&self) -> bool {
         // Only the driver's code accesses memory.
         true
     }

@@ -87,7 +87,7 @@ unsafe impl Parent for Bus {
         None
     }
 
-    fn reset(&self) -> bool {
+    unsafe fn reset(&self) -> bool {
         true
     }
 }

@@ -74,8 +74,8 @@ unsafe impl Parent for Function {
         None
     }
 
-    fn is_present(&self) -> bool {
-        self.is_gone.load(Relaxed) == 0
+    fn is_removed(&self) -> bool {
+        self.is_gone.load(Relaxed) != 0
     }
 
     fn allow_dma(&self) {
@@ -86,7 +86,7 @@ unsafe impl Parent for Function {
         self.is_master.store(0, Relaxed);
     }
 
-    fn reset(&self) -> bool {
+    unsafe fn reset(&self) -> bool {
         self.is_deaf.load(Relaxed) == 0
     }
 }
@@ -363,7 +363,7 @@ mod cases {
         let opened = open(&nic);
         close(&nic);
         FUNCTION.is_gone.store(0, Relaxed);
-        // It may be back.
+        // Nothing was kept.
         assert_eq!((opened, is_master(), open(&nic)), (Ok(()), true, Ok(())));
         close(&nic);
         assert!(!is_master());

@@ -4,7 +4,6 @@
 
 use super::{
     super::{
-        registration::Registration,
         tests::fixture::Fixture,
         Device,
         Driver,
@@ -16,14 +15,11 @@ use super::{
         VirtualDevices,
         VirtualModule, //
     },
-    NoParent,
-    NO_PARENT, //
+    NoParent, //
 };
 
 use crate::{
-    bindings,
     driver::registrations::Suspension,
-    error::to_result,
     net::{
         napi::{
             Poll,
@@ -47,27 +43,14 @@ use crate::{
     }, //
 };
 
-use core::ptr;
-
 /// The devices that are gone.
 static GONE: Atomic<u32> = Atomic::new(0);
 
 struct Port;
 
 struct Data {
-    /// It does not stop.
-    hangs: bool,
     /// It has a description with which it cannot be registered.
     is_bad: bool,
-}
-
-impl Data {
-    fn new() -> Self {
-        Self {
-            hangs: false,
-            is_bad: false,
-        }
-    }
 }
 
 impl Drop for Data {
@@ -103,10 +86,7 @@ impl Driver for Port {
         Ok(())
     }
 
-    fn quiesce(data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
-        if data.hangs {
-            return Err(EIO);
-        }
+    fn quiesce(_data: Pin<&Data>, _dev: &Device, _locks: &mut Locks<'_>) -> Result {
         Ok(())
     }
 
@@ -127,24 +107,12 @@ impl Driver for Port {
     }
 }
 
-/// A module with a device.
-struct Good;
-
-impl VirtualModule for Good {
-    fn init(devices: &mut VirtualDevices) -> Result {
-        devices.add_with_queues::<Port>(Data::new())
-    }
-}
-
 /// A module with a device that cannot be registered.
 struct Bad;
 
 impl VirtualModule for Bad {
     fn init(devices: &mut VirtualDevices) -> Result {
-        let mut data = Data::new();
-
-        data.is_bad = true;
-        devices.add_with_queues::<Port>(data)
+        devices.add_with_queues::<Port>(Data { is_bad: true })
     }
 }
 
@@ -158,36 +126,6 @@ mod cases {
         // SAFETY: There are no devices.
         assert!(unsafe { VirtualDevices::new::<Bad>(&SetOnce::new()) }.is_err());
         assert_eq!(GONE.load(Relaxed), 1);
-    }
-
-    /// Virtual devices have no NIC in common, which would be kept from accessing memory.
-    #[test]
-    fn one_that_does_not_stop_concerns_no_other() -> Result {
-        let mut data = Data::new();
-
-        GONE.store(0, Relaxed);
-        data.hangs = true;
-        let (info, data) = Port::probe(&NO_PARENT, data)?;
-        let mut device = Registration::<Port>::new(&NO_PARENT, &info, data)?;
-        device.register(&info)?;
-
-        // It is stopped, since it cannot be opened.
-        //
-        // SAFETY: The device is registered. Tests run in process context.
-        let opened = unsafe {
-            bindings::rtnl_lock();
-            let result = bindings::dev_open(device.0.as_raw(), ptr::null_mut());
-            bindings::rtnl_unlock();
-            result
-        };
-        assert_eq!(to_result(opened), Err(ENODEV));
-
-        // SAFETY: The devices are dropped below.
-        let others = unsafe { VirtualDevices::new::<Good>(&SetOnce::new()) }?;
-        assert_eq!(GONE.load(Relaxed), 0);
-        drop((device, others));
-        assert_eq!(GONE.load(Relaxed), 2);
-        Ok(())
     }
 
     /// A scheduler is nothing that a NIC accesses: it can be bound again, although the rest of the

@@ -292,7 +292,7 @@ def pulled_out(cfg):
     cmd(f"ip link set {port.ifname} up", fail=False)
     port.unbind()
     ksft_eq([line for line in kernel_log().splitlines()[before:]
-             if re.search("not stop|not complete|pending", line)], [])
+             if re.search("stop in time|not complete|pending", line)], [])
 
 
 @ksft_disruptive
