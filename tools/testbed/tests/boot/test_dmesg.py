@@ -17,6 +17,7 @@ BAD = {
     "rcu stall": "rcu: INFO: rcu_preempt self-detected stall on CPU",
     "hang": "INFO: task ip:77 blocked for more than 30 seconds.",
     "checker out of memory": "DMA-API: cacheline tracking ENOMEM, dma-debug disabled",
+    "mappings left behind": "DMA-API: x: driver has pending DMA allocations while released",
     "dma": "DMA-API: ixgbe_rust 0000:01:00.0: device driver failed to check map error",
     "leak": "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
     "memory": "refcount_t: underflow; use-after-free.",
