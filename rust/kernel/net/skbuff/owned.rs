@@ -2,10 +2,7 @@
 
 //! Packets that have one owner each.
 
-use crate::{
-    bindings,
-    prelude::*, //
-};
+use crate::bindings;
 
 use core::{
     mem::ManuallyDrop,
@@ -153,9 +150,12 @@ impl Drop for SkBuff {
 mod tests {
     use super::*;
 
-    use crate::sync::atomic::{
-        Atomic,
-        Relaxed, //
+    use crate::{
+        prelude::*,
+        sync::atomic::{
+            Atomic,
+            Relaxed, //
+        }, //
     };
 
     /// Counts a packet that is freed.
