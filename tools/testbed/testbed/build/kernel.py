@@ -335,14 +335,16 @@ def _make(
     watch()
 
 
-def build_step(env: Env, work: Tree, log: Path, step: Step) -> None:
+def build_step(env: Env, work: Tree, log: Path, step: Step) -> Kernel:
     """Build a tree that has a part of the series, for User-Mode Linux, on top of the
     build of the step before."""
     folder = tree.place(env) / f"build-{UML}-bisect-{env.toolchain_key}"
     _seed(folder, build_folder(env, UML))
     log.unlink(missing_ok=True)
     _configure(env, work.work, folder, UML, log, partial=True)
-    _make(env, Kernel(work, UML, folder, log), step, "linux", "modules")
+    kernel = Kernel(work, UML, folder, log)
+    _make(env, kernel, step, "linux", "modules")
+    return kernel
 
 
 def packages(env: Env, work: Tree) -> Kernel:

@@ -12,6 +12,7 @@ import pytest
 from testbed.boot.dmesg import unstamped
 from testbed.boot.job import Job, Outcome
 from testbed.build.kernel import UML, UP, Kernel
+from testbed.env import Env
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import Failure, Step, say
@@ -116,7 +117,21 @@ def judge(
 
     Complaints of the kinds in `but` are ignored, and those with `known` in their traces.
     """
-    env = built.env
+    for case, status in parsed(built.env, name, kernel, outcome):
+        if status == "SKIP":
+            results.skip(case, "skipped by KUnit")
+        else:
+            results.add(case, None if status == "PASS" else status)
+    bad = [
+        one
+        for one in outcome.complaints
+        if one.kind not in but and not (known and has_in_trace(outcome.console, one.line, known))
+    ]
+    results.none("the kernel does not complain during KUnit", bad)
+
+
+def parsed(env: Env, name: str, kernel: Kernel, outcome: Outcome) -> list[tuple[str, str]]:
+    """The cases on a console, as the kernel's kunit.py has them: name and status."""
     plain = env.logs / f"{name}.log"
     plain.write_text(outcome.console.replace("\r", ""))
     tool = kernel.tree.work / "tools/testing/kunit/kunit.py"
@@ -130,21 +145,10 @@ def judge(
     for line in log.read_text(errors="replace").splitlines():
         if "Ran " in line:
             say(f"    kunit.py: {line.partition('Ran')[1]}{line.partition('Ran')[2]}")
-    found = 0
-    for case, status in cases(json.loads(record.read_text())):
-        found += 1
-        if status == "SKIP":
-            results.skip(case, "skipped by KUnit")
-        else:
-            results.add(case, None if status == "PASS" else f"{status} (log: {log})")
+    found = list(cases(json.loads(record.read_text())))
     if not found:
         raise Failure("KUnit ran no test", f"log: {log}")
-    bad = [
-        one
-        for one in outcome.complaints
-        if one.kind not in but and not (known and has_in_trace(outcome.console, one.line, known))
-    ]
-    results.none("the kernel does not complain during KUnit", bad)
+    return found
 
 
 def has_in_trace(console: str, line: str, what: re.Pattern[str]) -> bool:
