@@ -10,7 +10,17 @@ pub mod index;
 #[expect(dead_code, reason = "for users in the kernel")]
 #[rustfmt::skip]
 mod multi;
-mod preemption;
+/// Stand-in for the kernel's preemption.
+mod preemption {
+    /// Nothing: a thread of the model goes on sooner or later.
+    pub(super) struct PreemptionOff;
+
+    impl PreemptionOff {
+        pub(super) fn in_softirq() -> Option<Self> {
+            None
+        }
+    }
+}
 pub mod reserve;
 mod ring;
 #[expect(dead_code, reason = "for users in the kernel")]

@@ -19,6 +19,7 @@ _WEAKER = {"Acquire": ["Relaxed"], "Release": ["Relaxed"], "Full": ["Acquire", "
 _ORDERING = re.compile(r"(?<!Err)[(,]\s*(Acquire|Release|Full)\)")
 _TYPE = re.compile(r"^impl\b.*\b(\w+) \{$")
 _FUNCTION = re.compile(r"\bfn (\w+)")
+_MODULE = re.compile(r"\bmod (\w+);")
 
 # The tests that a file's mutants have to fail: the files' folder, and the tests' modules.
 TESTS = {
@@ -86,14 +87,14 @@ def mutants(tools: Path) -> list[Mutant]:
     sources = tools / CRATE / _SOURCES
     return [
         one
-        for path in sorted(sources.rglob("*.rs"))
-        if path.is_symlink()
-        for one in mutants_of(str(path.relative_to(sources)), path.read_text())
+        for folder in sorted(path for path in sources.iterdir() if path.is_symlink())
+        for name in _MODULE.findall(folder.with_suffix(".rs").read_text())
+        for one in mutants_of(f"{folder.name}/{name}.rs", (folder / f"{name}.rs").read_text())
     ]
 
 
 def copy(tools: Path, folder: Path) -> Path:
-    """A copy of the crates, in which the kernel's files are no links; returns their folder."""
+    """A copy of the crates, in which the kernel's folders are no links; returns their folder."""
     shutil.rmtree(folder, ignore_errors=True)
     # As new files: cargo goes by their age.
     shutil.copytree(tools, folder, copy_function=shutil.copy,

@@ -1,1 +1,0 @@
-../../../../../rust/kernel/sync/alf_queue/index.rs

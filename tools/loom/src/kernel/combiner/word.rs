@@ -1,1 +1,0 @@
-../../../../../rust/kernel/net/combiner/word.rs

@@ -1,1 +1,0 @@
-../../../../../rust/kernel/sync/llist/head.rs
