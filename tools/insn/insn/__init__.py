@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reports of instruction counts: by function, as flame graphs, against a record."""
+"""Reports of instruction counts: by function, against a record."""

@@ -71,8 +71,6 @@ class WindowCount:
     functions: list[FunctionCount]
     bulk_frees: list[BulkFree] = field(default_factory=list)
     consumed_bulks: dict[int, int] = field(default_factory=dict)
-    # Instructions by call stack, outermost function first, named "module function".
-    stacks: list[tuple[tuple[str, ...], int]] = field(default_factory=list)
 
     def driver(self, module: str) -> int:
         """Instructions in the text of a module."""
@@ -133,7 +131,7 @@ class BulkFree:
     skbs: bool = False
 
 
-def plugin_arguments(plugin: Path, out: Path, system_map: Path, stacks: bool = False) -> list[str]:
+def plugin_arguments(plugin: Path, out: Path, system_map: Path) -> list[str]:
     """The words for QEMU's command line."""
     table = SymbolTable()
     table.add_kernel(system_map)
@@ -142,12 +140,6 @@ def plugin_arguments(plugin: Path, out: Path, system_map: Path, stacks: bool = F
     for function in (BULK_FREE, SKB_BULK_FREE):
         if (address := table.address(function)) is not None:
             parts.append(f"calls={function}@{address:x}")
-    if stacks:
-        parts.append("stacks=on")
-        # The entry points of interrupts, which no function calls.
-        start, end = table.address("__entry_text_start"), table.address("__entry_text_end")
-        if start is not None and end is not None:
-            parts.append(f"entry={start:x}-{end:x}")
     return ["-plugin", ",".join(parts)]
 
 
@@ -239,31 +231,7 @@ def _count(label: str, raw: Mapping[str, Any], table: SymbolTable) -> WindowCoun
         functions=list(functions.values()),
         bulk_frees=bulk_frees,
         consumed_bulks=dict(consumed),
-        stacks=_stacks(raw.get("stacks"), table),
     )
-
-
-def _stacks(raw: Mapping[str, Any] | None, table: SymbolTable) -> list[tuple[tuple[str, ...], int]]:
-    """Stacks by name. A function reached by a jump is above the one that jumped."""
-    if raw is None:
-        return []
-
-    def name(address: int) -> str:
-        place = table.find(address)
-        return f"{place.module} {readable(place.function)}"
-
-    paths: list[tuple[str, ...]] = [()]
-    for parent, address in raw["nodes"][1:]:
-        # Parents come before their callees.
-        paths.append((*paths[parent], name(address)))
-    found: Counter[tuple[str, ...]] = Counter()
-    for node, address, instructions in raw["rows"]:
-        path, function = paths[node], name(address)
-        if not path or path[-1] != function:
-            path = (*path, function)
-        if not path[0].startswith("[user]"):
-            found[path] += instructions
-    return list(found.items())
 
 
 def _find_skbs(counts: Sequence[WindowCount]) -> None:

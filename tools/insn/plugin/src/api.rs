@@ -204,25 +204,6 @@ impl<'a> Block<'a> {
         (copied == N).then_some(bytes)
     }
 
-    /// The bytes of the last instruction.
-    pub fn last_bytes(&self) -> Option<Vec<u8>> {
-        let insn = self.insn(self.len().checked_sub(1)?)?;
-        // SAFETY: `insn` belongs to the valid block.
-        let mut bytes = vec![0; unsafe { qemu_plugin_insn_size(insn) }];
-        // SAFETY: as above, and there is room for as many bytes as asked for.
-        let copied = unsafe { qemu_plugin_insn_data(insn, bytes.as_mut_ptr().cast(), bytes.len()) };
-        (copied == bytes.len()).then_some(bytes)
-    }
-
-    /// Number of bytes.
-    pub fn size(&self) -> u64 {
-        (0..self.len())
-            .filter_map(|index| self.insn(index))
-            // SAFETY: `insn` belongs to the valid block.
-            .map(|insn| unsafe { qemu_plugin_insn_size(insn) } as u64)
-            .sum()
-    }
-
     /// Counts the executions of this block in `counter`.
     pub fn count_into(&mut self, counter: Counter) {
         // SAFETY: the block is valid, and a `Counter` lies in a scoreboard.

@@ -11,7 +11,6 @@
 
 mod options;
 mod report;
-mod stacks;
 mod windows;
 
 #[cfg(not(test))]

@@ -2,7 +2,6 @@
 
 //! The options behind `-plugin libinsn_plugin.so,`.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
 /// A function whose callers and first two arguments are recorded.
@@ -21,55 +20,26 @@ pub struct Options {
     pub out: PathBuf,
     /// Functions to record.
     pub taps: Vec<Tap>,
-    /// Whether to follow calls.
-    pub stacks: bool,
-    /// Where interrupts and the like enter the kernel.
-    pub entry: Range<u64>,
 }
 
 impl Options {
-    /// Reads `out=FILE`, any number of `calls=NAME@HEX`, `stacks=on` and `entry=HEX-HEX`.
+    /// Reads `out=FILE` and any number of `calls=NAME@HEX`.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Options, String> {
         let mut out = None;
         let mut taps = Vec::new();
-        let mut stacks = false;
-        let mut entry = 0..0;
         for argument in arguments {
             match argument.split_once('=') {
                 Some(("out", path)) if !path.is_empty() => out = Some(PathBuf::from(path)),
                 Some(("calls", tap)) => taps.push(Self::tap(tap)?),
-                Some(("entry", range)) => entry = Self::range(range)?,
-                Some(("stacks", "on")) => stacks = true,
-                Some(("stacks", "off")) => stacks = false,
                 _ => {
                     return Err(format!(
-                        "option '{argument}' is not known; there are out=FILE, calls=NAME@HEX, \
-                         stacks=on and entry=HEX-HEX"
+                        "option '{argument}' is not known; there are out=FILE and calls=NAME@HEX"
                     ));
                 }
             }
         }
         let out = out.ok_or("option out=FILE is missing: it says where the counts go")?;
-        Ok(Options {
-            out,
-            taps,
-            stacks,
-            entry,
-        })
-    }
-
-    fn range(text: &str) -> Result<Range<u64>, String> {
-        let parsed = text.split_once('-').and_then(|(start, end)| {
-            let start = u64::from_str_radix(start, 16).ok()?;
-            let end = u64::from_str_radix(end, 16).ok()?;
-            (start < end).then_some(start..end)
-        });
-        parsed.ok_or_else(|| {
-            format!(
-                "'entry={text}' is not HEX-HEX; take __entry_text_start and __entry_text_end \
-                 from System.map"
-            )
-        })
+        Ok(Options { out, taps })
     }
 
     fn tap(text: &str) -> Result<Tap, String> {
@@ -108,18 +78,8 @@ mod tests {
                         address: 0x10
                     },
                 ],
-                stacks: false,
-                entry: 0..0,
             })
         );
-    }
-
-    #[test]
-    fn stacks_are_followed_on_demand() {
-        assert!(Options::parse(["out=a", "stacks=on"]).is_ok_and(|options| options.stacks));
-        assert!(Options::parse(["out=a", "stacks=maybe"]).is_err());
-        let options = Options::parse(["out=a", "stacks=on", "entry=10-ffffffff81000000"]);
-        assert!(options.is_ok_and(|options| options.entry == (0x10..0xffff_ffff_8100_0000)));
     }
 
     #[test]
@@ -130,8 +90,6 @@ mod tests {
             (vec!["out=a", "calls=f"], "'calls=f'"),
             (vec!["out=a", "calls=f@zz"], "'calls=f@zz'"),
             (vec!["out=a", "calls=@1"], "'calls=@1'"),
-            (vec!["out=a", "entry=20-10"], "'entry=20-10'"),
-            (vec!["out=a", "entry=20"], "'entry=20'"),
             (vec!["out=a", "colour=red"], "'colour=red'"),
         ] {
             let error = Options::parse(arguments.clone()).unwrap_err();

@@ -22,8 +22,6 @@ use crate::api::Counter;
 use crate::api::Registers;
 use crate::options::Options;
 use crate::report::Report;
-use crate::stacks::End;
-use crate::stacks::Step;
 use crate::windows::BlockKey;
 use crate::windows::Reading;
 use crate::windows::Windows;
@@ -118,7 +116,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         .enumerate()
         .map(|(index, tap)| (tap.address, index))
         .collect();
-    let windows = Windows::new(options.taps.len(), options.stacks);
+    let windows = Windows::new(options.taps.len());
     let plugin = Plugin {
         options,
         taps,
@@ -154,20 +152,6 @@ extern "C" fn translated(tb: *mut api::Tb, _: *mut c_void) {
         windows.counter(key, || chunk.next())
     };
     block.count_into(counter);
-    if plugin.options.stacks {
-        // Translations are few, and QEMU may run this one as long as it lives: never freed.
-        let step: &'static Step = Box::leak(Box::new(Step {
-            address: key.address,
-            end: key.address.wrapping_add(block.size()),
-            insns: key.insns,
-            how: block
-                .last_bytes()
-                .map_or(End::Other, |bytes| End::of(&bytes)),
-            entry: plugin.options.entry.contains(&key.address),
-        }));
-        let data = std::ptr::from_ref(step) as usize;
-        block.on_execution(0, stepped, Registers::Untouched, data);
-    }
     if let Some(&tap) = plugin.taps.get(&key.address) {
         block.on_execution(0, called, Registers::Read, tap);
     }
@@ -183,14 +167,6 @@ extern "C" fn translated(tb: *mut api::Tb, _: *mut c_void) {
             None => continue,
         };
         block.on_execution(index, callback, Registers::Untouched, 0);
-    }
-}
-
-extern "C" fn stepped(_: u32, data: *mut c_void) {
-    // SAFETY: `data` is what `translated` has registered: a `Step` that is never freed.
-    let step = unsafe { &*data.cast_const().cast::<Step>() };
-    if let Some(plugin) = PLUGIN.get() {
-        plugin.state().windows.stepped(*step);
     }
 }
 

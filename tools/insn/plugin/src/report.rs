@@ -7,7 +7,6 @@ use std::io;
 use std::path::Path;
 
 use crate::options::Tap;
-use crate::stacks::Stacks;
 use crate::windows::Window;
 
 /// Version of the report's layout, raised with every change that a reader
@@ -72,9 +71,6 @@ impl Report<'_> {
             out.push(']');
         }
         out.push('}');
-        if let Some(stacks) = &window.stacks {
-            stacks_of(out, stacks);
-        }
         out.push('}');
     }
 
@@ -85,23 +81,6 @@ impl Report<'_> {
         std::fs::write(&partial, self.to_json())?;
         std::fs::rename(&partial, path)
     }
-}
-
-/// Adds the tree of calls: nodes as parent and address, and counts by node and block.
-fn stacks_of(out: &mut String, stacks: &Stacks) {
-    out.push_str(",\"stacks\":{\"nodes\":[");
-    for (number, node) in stacks.nodes.iter().enumerate() {
-        separate(out, number);
-        let _ = write!(out, "[{},{}]", node.parent, node.address);
-    }
-    out.push_str("],\"rows\":[");
-    let mut rows: Vec<_> = stacks.counts.iter().collect();
-    rows.sort_unstable();
-    for (number, ((node, address), insns)) in rows.into_iter().enumerate() {
-        separate(out, number);
-        let _ = write!(out, "[{node},{address},{insns}]");
-    }
-    out.push_str("]}");
 }
 
 fn separate(out: &mut String, number: usize) {
@@ -128,8 +107,6 @@ fn string(out: &mut String, text: &str) {
 mod tests {
     use super::*;
     use crate::api::Call;
-    use crate::stacks::End;
-    use crate::stacks::Step;
     use crate::windows::Row;
     use std::collections::BTreeMap;
 
@@ -152,7 +129,6 @@ mod tests {
                 },
                 4,
             )])],
-            stacks: None,
         };
         let report = Report {
             windows: &[window],
@@ -168,26 +144,6 @@ mod tests {
             "{\"layout\":1,\"cpus\":1,\"stray_marks\":0,\"windows\":[\n{\"text\":\"a\\\"b\\u000a\",\
              \"complete\":true,\"nanoseconds\":5,\"instructions\":6,\"rows\":[[16,2,3]],\
              \"calls\":{\"f\":[[1,2,3,4]]}}]}\n"
-        );
-    }
-
-    #[test]
-    fn stacks_are_nodes_and_rows() {
-        let mut stacks = Stacks::new();
-        for (address, end, how) in [(16, 20, End::Call), (32, 36, End::Other)] {
-            stacks.step(Step {
-                address,
-                end,
-                insns: 2,
-                how,
-                entry: false,
-            });
-        }
-        let mut out = String::new();
-        stacks_of(&mut out, &stacks);
-        assert_eq!(
-            out,
-            ",\"stacks\":{\"nodes\":[[0,0],[0,32]],\"rows\":[[0,16,2],[1,32,2]]}"
         );
     }
 

@@ -11,8 +11,6 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use crate::api::Call;
-use crate::stacks::Stacks;
-use crate::stacks::Step;
 
 /// A counter as the windows see it; a number in tests.
 pub trait Reading {
@@ -53,8 +51,6 @@ pub struct Window {
     pub rows: Vec<Row>,
     /// Per tapped function, the number of its calls by arguments.
     pub calls: Vec<BTreeMap<Call, u64>>,
-    /// Instructions by call stack, if calls were followed.
-    pub stacks: Option<Stacks>,
 }
 
 impl Window {
@@ -72,7 +68,6 @@ struct Open {
     since: Instant,
     before: Vec<u64>,
     calls: Vec<BTreeMap<Call, u64>>,
-    stacks: Option<Stacks>,
 }
 
 /// All counters and windows of a run.
@@ -81,7 +76,6 @@ pub struct Windows<C> {
     blocks: Vec<(BlockKey, C)>,
     open: Option<Open>,
     taps: usize,
-    follow: bool,
     /// Windows finished so far.
     pub finished: Vec<Window>,
     /// Closing marks with no window open.
@@ -89,15 +83,13 @@ pub struct Windows<C> {
 }
 
 impl<C: Reading + Copy> Windows<C> {
-    /// No blocks, no windows, and room for the calls of `taps` functions. `follow` says whether
-    /// [`Windows::stepped`] will be called.
-    pub fn new(taps: usize, follow: bool) -> Self {
+    /// No blocks, no windows, and room for the calls of `taps` functions.
+    pub fn new(taps: usize) -> Self {
         Windows {
             index: HashMap::new(),
             blocks: Vec::new(),
             open: None,
             taps,
-            follow,
             finished: Vec::new(),
             stray: 0,
         }
@@ -130,7 +122,6 @@ impl<C: Reading + Copy> Windows<C> {
                 .map(|(_, counter)| counter.reading())
                 .collect(),
             calls: vec![BTreeMap::new(); self.taps],
-            stacks: self.follow.then(Stacks::new),
         });
     }
 
@@ -167,16 +158,8 @@ impl<C: Reading + Copy> Windows<C> {
             nanoseconds: open.since.elapsed().as_nanos(),
             rows,
             calls: open.calls,
-            stacks: open.stacks,
         });
         true
-    }
-
-    /// Notes that a block runs, if a window is open.
-    pub fn stepped(&mut self, step: Step) {
-        if let Some(stacks) = self.open.as_mut().and_then(|open| open.stacks.as_mut()) {
-            stacks.step(step);
-        }
     }
 
     /// Notes a call of tapped function `tap` if a window is open.
@@ -210,7 +193,7 @@ mod tests {
     #[test]
     fn a_window_is_a_difference() {
         let (a, b) = (Cell::new(0), Cell::new(0));
-        let mut windows = Windows::new(0, false);
+        let mut windows = Windows::new(0);
         windows.counter(A, || &a);
         a.set(10);
         windows.open("w".into());
@@ -242,7 +225,7 @@ mod tests {
     #[test]
     fn blocks_that_did_not_run_are_left_out() {
         let a = Cell::new(7);
-        let mut windows = Windows::new(0, false);
+        let mut windows = Windows::new(0);
         windows.counter(A, || &a);
         windows.open(String::new());
         windows.close();
@@ -252,7 +235,7 @@ mod tests {
     #[test]
     fn a_block_translated_again_keeps_its_counter() {
         let (a, other) = (Cell::new(0), Cell::new(0));
-        let mut windows = Windows::new(0, false);
+        let mut windows = Windows::new(0);
         windows.counter(A, || &a);
         let again = windows.counter(A, || &other);
         assert!(std::ptr::eq(again, &a));
@@ -260,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_second_opening_ends_the_first() {
-        let mut windows = Windows::<&Cell<u64>>::new(0, false);
+        let mut windows = Windows::<&Cell<u64>>::new(0);
         windows.open("one".into());
         windows.open("two".into());
         windows.close();
@@ -274,34 +257,10 @@ mod tests {
 
     #[test]
     fn closing_nothing_is_counted() {
-        let mut windows = Windows::<&Cell<u64>>::new(0, false);
+        let mut windows = Windows::<&Cell<u64>>::new(0);
         windows.close();
         assert_eq!(windows.stray, 1);
         assert!(windows.finished.is_empty());
-    }
-
-    #[test]
-    fn calls_are_followed_only_inside_a_window_and_on_demand() {
-        let step = Step {
-            address: 16,
-            end: 20,
-            insns: 3,
-            how: crate::stacks::End::Other,
-            entry: false,
-        };
-        let mut windows = Windows::<&Cell<u64>>::new(0, true);
-        windows.stepped(step);
-        windows.open("w".into());
-        windows.stepped(step);
-        windows.close();
-        let stacks = windows.finished[0].stacks.as_ref();
-        assert_eq!(stacks.and_then(|one| one.counts.get(&(0, 16))), Some(&3));
-
-        let mut windows = Windows::<&Cell<u64>>::new(0, false);
-        windows.open("w".into());
-        windows.stepped(step);
-        windows.close();
-        assert!(windows.finished[0].stacks.is_none());
     }
 
     #[test]
@@ -311,7 +270,7 @@ mod tests {
             first: 2,
             second: 16,
         };
-        let mut windows = Windows::<&Cell<u64>>::new(1, false);
+        let mut windows = Windows::<&Cell<u64>>::new(1);
         windows.called(0, call);
         windows.open(String::new());
         windows.called(0, call);

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from insn import cost as insn_cost
-from insn import counts, flame
+from insn import counts
 from insn.cost import MODULES, RECORD, Cost
 from insn.symbols import UNKNOWN
 from testbed.bench.guest import measure
 from testbed.bench.rows import Row
-from testbed.boot import nicmodel
 from testbed.boot.card import CARDS, MODELLED
 from testbed.boot.job import Outcome
 from testbed.host.ui import say
@@ -39,14 +38,13 @@ def windows(
     program: str,
     title: str,
     modules: Mapping[str, Path] | None = None,
-    stacks: bool = False,
     **more: Any,
 ) -> tuple[Outcome, list[counts.WindowCount]]:
     """Run a program of guest/ in QEMU with the plugin that counts instructions."""
     system_map = ready.kernels["perf"].build / "System.map"
     report = ready.env.out / f"insn-{name.removeprefix('insn-')}.json"
     report.unlink(missing_ok=True)
-    plugin = counts.plugin_arguments(ready.tools / "libinsn_plugin.so", report, system_map, stacks)
+    plugin = counts.plugin_arguments(ready.tools / "libinsn_plugin.so", report, system_map)
     outcome = measure(ready.vm("perf", name), program, title, timeout=900, plugin=plugin, **more)
     return outcome, counts.analyse(report, system_map, modules)
 
@@ -56,7 +54,6 @@ def count(
     name: str,
     drivers: tuple[str, ...] = _DRIVERS,
     frames: int = FRAMES,
-    stacks: bool = False,
     card: str = MODELLED,
     without: Collection[str] = (),
     variables: Mapping[str, str] | None = None,
@@ -69,7 +66,7 @@ def count(
     names = {driver: CARDS[card].module(driver) for driver in drivers}
     modules = {names[one]: ready.kernels["perf"].module(one, card) for one in drivers}
     title = f"counting instructions, {name}: {frames:,} frames per driver, {' / '.join(drivers)}"
-    outcome, found = windows(ready, name, "forward", title, modules, stacks, cpus=1, card=card,
+    outcome, found = windows(ready, name, "forward", title, modules, cpus=1, card=card,
                              variables={**turns, **(variables or {})})  # fmt: skip
     return Counted(insn_cost.costs(found, frames, names, without), found, outcome.waited)
 
@@ -88,7 +85,6 @@ def run(ready: Built) -> list[Row]:
             f"{case} {insn_cost.spread(found[name], case):.4%}" for case in insn_cost.JUDGED
         )
         say(f"{MODULES[name]}: {len(runs)} runs, {FRAMES:,} frames each, apart by {apart}")
-    _draw(ready)
     record = ready.env.clone / RECORD
     if ready.env.settings.switch("RECORD"):
         # Any of these runs of the Rust driver may come again: its record is a limit.
@@ -103,16 +99,3 @@ def run(ready: Built) -> list[Row]:
 
 def _by_driver(runs: list[Counted]) -> dict[str, list[Cost]]:
     return {name: [one.costs[name] for one in runs] for name in _DRIVERS}
-
-
-def _draw(ready: Built) -> None:
-    """The flame graphs, of a run of their own: following calls is slower."""
-    frames = FRAMES // 5
-    program = nicmodel.build_package(ready.env, "insn-flame")
-    for window in count(ready, "stacks", frames=frames, stacks=True).windows:
-        total = sum(amount for _, amount in window.stacks) / frames
-        title = f"{MODULES[window.label]}: {total:,.0f} instructions per forwarded packet"
-        note = "by call stack, callers below; width is instructions, the order is alphabetical"
-        path = ready.env.out / f"insn-{window.label}.svg"
-        flame.draw(program, window.stacks, path, title, note, frames)
-        say(f"written: {path}")

@@ -104,33 +104,16 @@ def build(env: Env, watch: Watch | None = None) -> Path:
     log = proc.fresh(env.logs / "cargo.log")
     # The kernel's Rust code comes first, and in turn: it is not to wait.
     jobs = max(1, env.jobs // 2) if watch else env.jobs
-    with Step("NIC model and host tools: cargo build", beside=watch is not None):
-        _cargo(env, log, jobs, watch, "--lib")
-    return output_folder(env)
-
-
-def build_package(env: Env, name: str) -> Path:
-    """Build a program that few commands need."""
-    with Step(f"{name}: cargo build"):
-        _cargo(env, env.logs / "cargo.log", env.jobs, None, "-p", name)
-    return output_folder(env) / name
-
-
-def _cargo(env: Env, log: Path, jobs: int, watch: Watch | None, *words: str) -> None:
-    manifest = env.clone / "tools/Cargo.toml"
-    if not manifest.exists():
-        raise Failure(f"{manifest} is missing: this clone is not complete")
     variables = cargo_env(env)
     if env.settings.switch("COVERAGE"):
         variables |= {**flags.CARGO, "CARGO_TARGET_DIR": str(output_folder(env).parent)}
-    proc.run(
-        ["cargo", "build", "--release", "--locked", "--bins", "--manifest-path", manifest,
-         "-j", str(jobs), *words],
-        log,
-        what="building the host tools",
-        env=variables,
-        watch=watch,
-    )  # fmt: skip
+    with Step("NIC model and host tools: cargo build", beside=watch is not None):
+        proc.run(
+            ["cargo", "build", "--release", "--locked", "--bins", "--lib", "--manifest-path",
+             env.clone / "tools/Cargo.toml", "-j", str(jobs)],
+            log, what="building the host tools", env=variables, watch=watch,
+        )  # fmt: skip
+    return output_folder(env)
 
 
 @dataclass

@@ -38,17 +38,6 @@ class Clones(unittest.TestCase):
     def test_a_build_that_was_interrupted_leaves_no_parts_for_the_next_one(self) -> None:
         self.assertEqual(cargo_env(self.env("one"))["CARGO_INCREMENTAL"], "0")
 
-    def test_a_library_is_asked_of_those_that_have_one(self) -> None:
-        """The plugin has one; a package without one is not built at all if it is asked."""
-        env = self.env("one")
-        (env.clone / "tools/Cargo.toml").touch()
-        env.logs, env.jobs, env.settings = self.top, 2, mock.Mock()
-        env.settings.switch.return_value = False
-        with mock.patch.object(nicmodel.proc, "run") as run:
-            nicmodel.build(env)
-            nicmodel.build_package(env, "insn-flame")
-        self.assertEqual(["--lib" in call.args[0] for call in run.call_args_list], [True, False])
-
     def test_the_folder_names_its_clone(self) -> None:
         env = self.env("one")
         self.assertEqual((target_folder(env) / "clone").read_text().strip(), str(env.clone))
