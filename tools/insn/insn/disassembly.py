@@ -17,10 +17,7 @@ FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 
 def listing(objdump: str, path: Path, *flags: str) -> Iterable[str]:
     """The lines that objdump prints about an object file or module."""
-    try:
-        done = proc.capture([objdump, *flags, "--no-show-raw-insn", path], stderr=subprocess.PIPE)
-    except OSError as error:
-        raise Failure(f"{objdump}: {error.strerror}") from error
+    done = proc.capture([objdump, *flags, "--no-show-raw-insn", path], stderr=subprocess.PIPE)
     if done.returncode != 0:
         raise Failure(f"{objdump} cannot read {path}: {done.stderr.strip()}")
     return done.stdout.splitlines()

@@ -9,12 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.construct import ConstructError
-from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-
-from testbed.host.ui import Failure
 
 KERNEL = "vmlinux"
 USER = "[user]"
@@ -50,32 +45,32 @@ class SymbolTable:
 
     def add_kernel(self, system_map: Path) -> None:
         """Adds the functions of a System.map (kernel booted with nokaslr)."""
-        start = end = None
-        for number, line in enumerate(_read(system_map).decode("utf-8", "replace").splitlines(), 1):
-            fields = line.split()
-            if len(fields) < 3 or not re.fullmatch(r"[0-9a-f]+", fields[0]):
-                raise Failure(f"{system_map}:{number}: no line of a System.map: {line!r}")
-            address, kind, name = int(fields[0], 16), fields[1], fields[2]
-            if name == "_stext":
-                start = address
-            elif name == "_etext":
-                end = address
+        bounds = {}
+        for line in system_map.read_text(encoding="utf-8").splitlines():
+            number, kind, name = line.split()[:3]
+            address = int(number, 16)
+            if name in ("_stext", "_etext"):
+                bounds[name] = address
             elif kind in "tTwW":
                 self._symbols.append((address, name))
-        if start is None or end is None:
-            raise Failure(f"{system_map}: _stext or _etext is missing; is it a System.map?")
-        self._ranges.append(_Range(start, end, KERNEL))
+        self._ranges.append(_Range(bounds["_stext"], bounds["_etext"], KERNEL))
         self._sort()
 
     def add_module(self, name: str, file: Path, sections: Mapping[str, int]) -> None:
         """Adds the functions of a module file, loaded at these section addresses."""
-        for section in _load(file).sections:
-            base = sections.get(section.name)
-            # The kernel frees initialisation code, and may have reused the memory.
-            if base is None or section.size == 0 or section.name.startswith(".init"):
-                continue
-            self._ranges.append(_Range(base, base + section.size, name))
-            self._symbols += [(base + offset, symbol) for offset, symbol in section.functions]
+        with file.open("rb") as opened:
+            elf = ELFFile(opened)
+            symbols = list(elf.get_section_by_name(".symtab").iter_symbols())
+            for index, section in enumerate(elf.iter_sections()):
+                base, size = sections.get(section.name), section["sh_size"]
+                # The kernel frees initialisation code, and may have reused the memory.
+                if base is None or size == 0 or section.name.startswith(".init"):
+                    continue
+                self._ranges.append(_Range(base, base + size, name))
+                self._symbols += [
+                    (base + one["st_value"], one.name) for one in symbols
+                    if one["st_info"]["type"] == "STT_FUNC" and one["st_shndx"] == index
+                ]  # fmt: skip
         self._sort()
 
     def _sort(self) -> None:
@@ -149,57 +144,7 @@ def is_panic(name: str) -> bool:
 
 def panics(path: Path) -> list[str]:
     """The panicking functions that a module calls, readable; none if it cannot panic."""
-    return sorted({readable(name) for name in _load(path).undefined if is_panic(name)})
-
-
-@dataclass(frozen=True)
-class _Section:
-    name: str
-    size: int
-    functions: list[tuple[int, str]]
-
-
-@dataclass(frozen=True)
-class _File:
-    sections: list[_Section]
-    undefined: list[str]
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
-
-
-def _load(path: Path) -> _File:
-    """Reads code sections, their functions, and undefined symbols of a relocatable ELF file."""
-    try:
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            if elf.elfclass != 64 or not elf.little_endian:
-                raise Failure(f"{path}: not a 64-bit little-endian ELF file")
-            return _parse(elf)
-    except OSError as error:
-        raise Failure(f"cannot read {path}: {error.strerror}") from error
-    except (ELFError, ConstructError, UnicodeDecodeError, AttributeError, ValueError) as error:
-        raise Failure(f"{path}: not a 64-bit ELF file, or a damaged one ({error})") from error
-
-
-def _parse(elf: ELFFile) -> _File:
-    functions: dict[int, list[tuple[int, str]]] = {}
-    undefined = []
-    for table in elf.iter_sections(type="SHT_SYMTAB"):
-        for symbol in table.iter_symbols():
-            section = symbol["st_shndx"]
-            if symbol["st_info"]["type"] == "STT_FUNC":
-                if isinstance(section, int):
-                    functions.setdefault(section, []).append((symbol["st_value"], symbol.name))
-            elif section == "SHN_UNDEF" and symbol.name:
-                undefined.append(symbol.name)
-    sections = [
-        _Section(section.name, section["sh_size"], functions.get(index, []))
-        for index, section in enumerate(elf.iter_sections())
-        if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR
-    ]
-    return _File(sections, undefined)
+    with path.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".symtab").iter_symbols()
+        undefined = [one.name for one in symbols if one["st_shndx"] == "SHN_UNDEF"]
+    return sorted({readable(name) for name in undefined if is_panic(name)})

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -29,7 +28,7 @@ def window(label: str, driver: int, kernel: int, complete: bool = True) -> Windo
         FunctionCount("[user]", "[user]", 12345),
     ]
     modules = {module: driver, "vmlinux": kernel}
-    return WindowCount(label, complete, 1.0, driver + kernel, 12345, modules, functions)
+    return WindowCount(label, complete, driver + kernel, modules, functions)
 
 
 class CostTest(unittest.TestCase):
@@ -108,7 +107,7 @@ class RecordTest(unittest.TestCase):
     """The committed record."""
 
     def setUp(self) -> None:
-        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "deep/insn.json"
+        self.path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "insn.json"
         self.rust = insn_cost.cost(window("rust", 40_000, 160_000), 100)
         c = insn_cost.cost(window("c", 60_000, 160_000), 100)
         insn_cost.save(self.path, {"rust": self.rust, "c": c}, "7.3.4", 100)
@@ -137,13 +136,3 @@ class RecordTest(unittest.TestCase):
         found = self.judge(insn_cost.cost(window("rust", 40_000, 170_000), 100))
         self.assertIsNone(found["driver"])
         self.assertIn("vmlinux ip_forward (+100.0)", found["all"] or "")
-
-    def test_a_missing_or_damaged_record_says_how_to_make_one(self) -> None:
-        for text in ("{", "{}", json.dumps({"drivers": {"rust": {}}}), "[]"):
-            self.path.write_text(text)
-            with self.assertRaises(Failure) as caught:
-                insn_cost.load(self.path)
-            self.assertIn("RECORD=1", " ".join(caught.exception.hints))
-        self.path.unlink()
-        with self.assertRaisesRegex(Failure, "insn.json"):
-            insn_cost.load(self.path)

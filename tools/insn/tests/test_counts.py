@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import struct
 import tempfile
@@ -14,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from insn import counts
-from insn.symbols import SymbolTable, panics, readable
-from testbed.host.ui import Failure
+from insn.symbols import panics, readable
 
 BASE = 0xFFFFFFFF81000000
 MODULE = 0xFFFFFFFFA0012000
@@ -56,23 +53,22 @@ def elf_module(undefined: Iterable[str] = ()) -> bytes:
         header(7, 1, 6, 0, 0x80),
         header(18, 2, 0, at + len(names) + len(strings), len(symbols), 4),
         header(26, 3, 0, at + len(names), len(strings)),
-        header(18, 3, 0, at, len(names)),
+        header(26, 3, 0, at, len(names)),
     ]
     start = b"\x7fELF\x02\x01\x01" + bytes(9)
     start += struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, 6, 5)
     return start + body + b"".join(headers)
 
 
-def window(label: str, rows: list[list[int]], calls: list[list[int]]) -> dict[str, Any]:
+def window(label: str, rows: list[list[int]], calls: Iterable[list[int]] = ()) -> dict[str, Any]:
     """A window as the plugin writes it."""
     sections = {".text": hex(MODULE), ".init.text": hex(MODULE + 0x1000)}
     return {
         "text": json.dumps({"label": label, "modules": {"nic": sections}}),
         "complete": True,
-        "nanoseconds": 2_000_000_000,
         "instructions": sum(row[1] * row[2] for row in rows),
         "rows": rows,
-        "calls": {"kmem_cache_free_bulk": calls},
+        "calls": list(calls),
     }
 
 
@@ -114,9 +110,9 @@ class InsnTest(unittest.TestCase):
         self.module.write_bytes(elf_module())
         self.report = self.folder / "report.json"
 
-    def write(self, *windows: dict[str, Any], layout: int = 1) -> None:
+    def write(self, *windows: dict[str, Any]) -> None:
         """Writes a report."""
-        self.report.write_text(json.dumps({"layout": layout, "windows": windows}), encoding="utf-8")
+        self.report.write_text(json.dumps({"windows": windows}), encoding="utf-8")
 
     def analyse(self) -> list[counts.WindowCount]:
         """Reads it back."""
@@ -130,86 +126,37 @@ class InsnTest(unittest.TestCase):
             [0x400000, 4, 2],
             [MODULE + 0x5000, 1, 1],
         ]
-        self.write(window("w", rows, []))
+        self.write(window("w", rows))
         (count,) = self.analyse()
         self.assertEqual(count.driver("nic"), 40)
         self.assertEqual(count.by_module, {"nic": 40, "vmlinux": 7, "[unknown]": 1})
-        self.assertEqual((count.user, count.total, count.seconds), (8, 56, 2.0))
+        self.assertEqual(count.total, 56)
         by_name = {each.function: each for each in count.functions}
         self.assertEqual((by_name["poll"].instructions, by_name["poll"].entered), (30, 3))
         self.assertEqual((by_name["xmit"].instructions, by_name["xmit"].entered), (10, 0))
         self.assertEqual(count.calls("poll"), 3)
 
     def test_code_of_the_initialisation_is_gone(self) -> None:
-        self.write(window("w", [[MODULE + 0x1000, 1, 1]], []))
+        self.write(window("w", [[MODULE + 0x1000, 1, 1]]))
         self.assertEqual(self.analyse()[0].by_module, {"[unknown]": 1})
 
-    def test_bulk_frees_of_skbs_are_told_by_their_cache(self) -> None:
-        core, driver = BASE + 0x190, MODULE + 0x10
-        self.write(
-            window("c", [], [[core, 0xAA, 16, 2]]),
-            window("rust", [], [[driver, 0xAA, 64, 3], [driver, 0xBB, 8, 9]]),
-        )
-        c, rust = self.analyse()
-        self.assertEqual(c.skb_bulk_histogram(), {16: 2})
-        self.assertEqual(rust.skb_bulk_histogram(), {64: 3})
-
     def test_given_back_one_by_one_and_in_bulk(self) -> None:
-        one = window("c", [[BASE + 0x180, 9, 5], [BASE + 0x190, 3, 5]], [])
-        bulk = window("rust", [], [])
-        bulk["calls"]["napi_consume_skb_bulk"] = [[BASE, 0xAA, 64, 3], [BASE, 0xAB, 64, 1]]
-        self.write(one, bulk)
+        one = window("c", [[BASE + 0x180, 9, 5], [BASE + 0x190, 3, 5]])
+        self.write(one, window("rust", [], [[64, 4]]))
         c, rust = self.analyse()
         self.assertEqual(c.consume_histogram(), {1: 5})
         self.assertEqual(rust.consume_histogram(), {64: 4})
 
-    def test_per_packet(self) -> None:
-        self.write(window("w", [[MODULE, 10, 50]], []))
-        result = self.analyse()[0].as_json(packets=100)
-        self.assertEqual(result["per_packet"], {"total": 5.0, "by_module": {"nic": 5.0}})
-
     def test_plugin_arguments(self) -> None:
         self.assertEqual(
             counts.plugin_arguments(Path("/p,q.so"), Path("/o"), self.map),
-            ["-plugin", f"/p,,q.so,out=/o,calls=kmem_cache_free_bulk@{BASE + 0x100:x}"],
+            ["-plugin", "/p,,q.so,out=/o"],
         )
         self.map.write_text(
             SYSTEM_MAP + f"{BASE + 0x280:x} T napi_consume_skb_bulk\n", encoding="utf-8"
         )
         arguments = counts.plugin_arguments(Path("/p"), Path("/o"), self.map)[1]
-        self.assertTrue(arguments.endswith(f",calls=napi_consume_skb_bulk@{BASE + 0x280:x}"))
-
-    def test_mistakes_are_named(self) -> None:
-        self.write(window("w", [], []), layout=9)
-        with self.assertRaisesRegex(Failure, "layout 9"):
-            self.analyse()
-        self.write(window("w", [], []))
-        with self.assertRaisesRegex(Failure, "module nic"):
-            counts.analyse(self.report, self.map, {})
-        self.report.write_text("{", encoding="utf-8")
-        with self.assertRaisesRegex(Failure, "no JSON"):
-            self.analyse()
-        self.write({"text": "garbage"})
-        with self.assertRaisesRegex(Failure, "garbage"):
-            self.analyse()
-        with self.assertRaisesRegex(Failure, "not a 64-bit"):
-            SymbolTable().add_module("x", self.map, {})
-        self.module.write_bytes(elf_module()[:100])
-        with self.assertRaisesRegex(Failure, "damaged"):
-            SymbolTable().add_module("x", self.module, {})
-        self.map.write_text("zz T function\n", encoding="utf-8")
-        with self.assertRaisesRegex(Failure, "System.map:1"):
-            SymbolTable().add_kernel(self.map)
-
-    def test_command_line(self) -> None:
-        self.write(window("w", [[MODULE, 10, 50]], []))
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            code = counts.main(
-                [str(self.report), "--system-map", str(self.map), "--module", f"nic={self.module}"]
-            )
-        self.assertEqual(code, 0)
-        self.assertEqual(json.loads(out.getvalue())[0]["total"], 500)
+        self.assertTrue(arguments.endswith(f",calls={BASE + 0x280:x}"))
 
     def test_rust_names(self) -> None:
         self.assertEqual(readable("poll"), "poll")

@@ -31,9 +31,3 @@ def test_what_objdump_says_is_passed_on(tmp_path: Path) -> None:
     objdump = program(tmp_path, "echo damaged >&2", "exit 1")
     with pytest.raises(Failure, match=r"objdump cannot read nic\.ko: damaged"):
         listing(objdump, Path("nic.ko"), "-d")
-
-
-def test_a_missing_objdump_is_named(tmp_path: Path) -> None:
-    """It is not installed."""
-    with pytest.raises(Failure, match="objdump: No such file"):
-        listing(str(tmp_path / "objdump"), Path("nic.ko"), "-d")

@@ -122,10 +122,8 @@ unsafe extern "C" {
     fn qemu_plugin_insn_size(insn: *const Insn) -> usize;
     fn qemu_plugin_scoreboard_new(element_size: usize) -> *mut Scoreboard;
     fn qemu_plugin_u64_sum(entry: Counter) -> u64;
-    fn qemu_plugin_num_vcpus() -> i32;
     fn qemu_plugin_get_registers() -> *mut Array;
     fn qemu_plugin_read_register(handle: *mut c_void, buffer: *mut Array) -> bool;
-    fn qemu_plugin_read_memory_vaddr(address: u64, buffer: *mut Array, len: usize) -> bool;
 
     fn g_byte_array_new() -> *mut Array;
     fn g_byte_array_free(array: *mut Array, free_data: i32) -> *mut u8;
@@ -144,12 +142,6 @@ pub fn on_translation(id: Id, cb: TranslateCallback) {
 pub fn on_exit(id: Id, cb: extern "C" fn(*mut c_void)) {
     // SAFETY: as in `on_translation`.
     unsafe { qemu_plugin_register_atexit_cb(id, cb, std::ptr::null_mut()) }
-}
-
-/// Virtual CPUs started so far.
-pub fn cpus() -> u32 {
-    // SAFETY: takes nothing and may be called at any time.
-    u32::try_from(unsafe { qemu_plugin_num_vcpus() }).unwrap_or(0)
 }
 
 /// A block under translation.
@@ -265,84 +257,46 @@ impl Counter {
     }
 }
 
-/// Handles of the registers that carry the arguments of a call.
+/// The handle of the register that carries the second argument of a call.
 #[derive(Clone, Copy)]
-pub struct CallRegisters {
-    rdi: usize,
-    rsi: usize,
-    rsp: usize,
-}
+pub struct ArgumentRegister(usize);
 
-/// The arguments of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Call {
-    /// Return address, in the caller.
-    pub caller: u64,
-    /// First argument.
-    pub first: u64,
-    /// Second argument.
-    pub second: u64,
-}
-
-impl CallRegisters {
-    /// Looks the registers up; only in a callback of a virtual CPU.
-    pub fn find() -> Option<CallRegisters> {
+impl ArgumentRegister {
+    /// Looks the register up; only in a callback of a virtual CPU.
+    pub fn find() -> Option<ArgumentRegister> {
         // SAFETY: called on a CPU's thread, as QEMU asks for.
         let array = unsafe { qemu_plugin_get_registers() };
         if array.is_null() {
             return None;
         }
-        let mut found = [None; 3];
+        let mut found = None;
         // SAFETY: the array is ours now. Its element size is compared with
         // our idea of an element before one is read, and names are strings
         // that QEMU never frees.
         unsafe {
             if g_array_get_element_size(array) as usize == size_of::<RegisterDescriptor>() {
                 let elements = (*array).data.cast::<RegisterDescriptor>();
-                for index in 0..(*array).len as usize {
-                    let element = &*elements.add(index);
-                    let name = std::ffi::CStr::from_ptr(element.name).to_bytes();
-                    let wanted: [&[u8]; 3] = [b"rdi", b"rsi", b"rsp"];
-                    if let Some(slot) = wanted.iter().position(|register| *register == name) {
-                        found[slot] = Some(element.handle as usize);
-                    }
-                }
+                found = (0..(*array).len as usize)
+                    .map(|index| &*elements.add(index))
+                    .find(|one| std::ffi::CStr::from_ptr(one.name) == c"rsi")
+                    .map(|one| ArgumentRegister(one.handle as usize));
             }
             g_array_free(array, 1);
         }
-        Some(CallRegisters {
-            rdi: found[0]?,
-            rsi: found[1]?,
-            rsp: found[2]?,
-        })
+        found
     }
 
-    /// Reads the arguments; only in a callback that was registered with
+    /// Reads the argument; only in a callback that was registered with
     /// [`Registers::Read`] on the first instruction of a function.
-    pub fn read(self) -> Option<Call> {
+    pub fn read(self) -> Option<u64> {
         // SAFETY: plain allocation.
         let buffer = unsafe { g_byte_array_new() };
-        let register = |handle: usize| {
-            // SAFETY: the handle comes from `find`, the buffer from above.
-            let read = unsafe {
-                (*buffer).len = 0;
-                qemu_plugin_read_register(handle as *mut c_void, buffer)
-            };
-            if read { first_u64(buffer) } else { None }
-        };
-        let arguments = (register(self.rdi), register(self.rsi), register(self.rsp));
-        let caller = arguments.2.and_then(|stack| {
-            // SAFETY: an unmapped address makes the function return false.
-            let read = unsafe { qemu_plugin_read_memory_vaddr(stack, buffer, size_of::<u64>()) };
-            if read { first_u64(buffer) } else { None }
-        });
+        // SAFETY: the handle comes from `find`, the buffer from above.
+        let read = unsafe { qemu_plugin_read_register(self.0 as *mut c_void, buffer) };
+        let argument = if read { first_u64(buffer) } else { None };
         // SAFETY: allocated above, not used any more.
         unsafe { g_byte_array_free(buffer, 1) };
-        Some(Call {
-            caller: caller?,
-            first: arguments.0?,
-            second: arguments.1?,
-        })
+        argument
     }
 }
 

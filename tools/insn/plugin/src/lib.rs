@@ -10,23 +10,10 @@
 //! the reader of the report, which has the symbols.
 
 mod options;
-mod report;
 mod windows;
 
-#[cfg(not(test))]
-mod plugin;
-
+// In unit tests there is no QEMU to link with.
 #[cfg(not(test))]
 mod api;
-
-/// In unit tests there is no QEMU to link with: only the data types remain.
-#[cfg(test)]
-mod api {
-    /// See the real module.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    pub struct Call {
-        pub caller: u64,
-        pub first: u64,
-        pub second: u64,
-    }
-}
+#[cfg(not(test))]
+mod plugin;

@@ -4,56 +4,30 @@
 
 use std::path::PathBuf;
 
-/// A function whose callers and first two arguments are recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tap {
-    /// Name in the report.
-    pub name: String,
-    /// Virtual address of its first instruction.
-    pub address: u64,
-}
-
 /// All options.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Where the report goes.
     pub out: PathBuf,
-    /// Functions to record.
-    pub taps: Vec<Tap>,
+    /// The address of a function whose calls are counted by their second argument.
+    pub calls: Option<u64>,
 }
 
 impl Options {
-    /// Reads `out=FILE` and any number of `calls=NAME@HEX`.
+    /// Reads `out=FILE` and `calls=HEX`.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Options, String> {
-        let mut out = None;
-        let mut taps = Vec::new();
+        let mut options = Options::default();
         for argument in arguments {
             match argument.split_once('=') {
-                Some(("out", path)) if !path.is_empty() => out = Some(PathBuf::from(path)),
-                Some(("calls", tap)) => taps.push(Self::tap(tap)?),
-                _ => {
-                    return Err(format!(
-                        "option '{argument}' is not known; there are out=FILE and calls=NAME@HEX"
-                    ));
+                Some(("out", path)) => options.out = path.into(),
+                Some(("calls", address)) => {
+                    let parsed = u64::from_str_radix(address, 16);
+                    options.calls = Some(parsed.map_err(|error| format!("'{argument}': {error}"))?);
                 }
+                _ => return Err(format!("'{argument}' is neither out=FILE nor calls=HEX")),
             }
         }
-        let out = out.ok_or("option out=FILE is missing: it says where the counts go")?;
-        Ok(Options { out, taps })
-    }
-
-    fn tap(text: &str) -> Result<Tap, String> {
-        let parsed = text.split_once('@').and_then(|(name, address)| {
-            let digits = address.trim_start_matches("0x");
-            let address = u64::from_str_radix(digits, 16).ok()?;
-            (!name.is_empty()).then(|| Tap {
-                name: name.to_owned(),
-                address,
-            })
-        });
-        parsed.ok_or_else(|| {
-            format!("'calls={text}' is not NAME@HEX; take the address from System.map")
-        })
+        Ok(options)
     }
 }
 
@@ -63,37 +37,21 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options = Options::parse(["out=/x/y.json", "calls=f@ffffffff81000000", "calls=g@0x10"]);
+        let options = Options::parse(["out=/x/y.json", "calls=ffffffff81000000"]);
         assert_eq!(
             options,
             Ok(Options {
                 out: "/x/y.json".into(),
-                taps: vec![
-                    Tap {
-                        name: "f".into(),
-                        address: 0xffff_ffff_8100_0000
-                    },
-                    Tap {
-                        name: "g".into(),
-                        address: 0x10
-                    },
-                ],
+                calls: Some(0xffff_ffff_8100_0000),
             })
         );
     }
 
     #[test]
     fn mistakes_are_named() {
-        for (arguments, part) in [
-            (vec![], "out=FILE is missing"),
-            (vec!["out="], "'out='"),
-            (vec!["out=a", "calls=f"], "'calls=f'"),
-            (vec!["out=a", "calls=f@zz"], "'calls=f@zz'"),
-            (vec!["out=a", "calls=@1"], "'calls=@1'"),
-            (vec!["out=a", "colour=red"], "'colour=red'"),
-        ] {
-            let error = Options::parse(arguments.clone()).unwrap_err();
-            assert!(error.contains(part), "{arguments:?}: {error}");
+        for argument in ["calls=zz", "colour=red"] {
+            let error = Options::parse([argument]).expect_err(argument);
+            assert!(error.contains(argument), "{argument}: {error}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 //! Entry point and callbacks: the thread between QEMU and the counters.
 
-use std::collections::HashMap;
 use std::ffi::CStr;
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -15,13 +14,12 @@ use insn_marks::encoding::Mark;
 use insn_marks::encoding::TextBuffer;
 
 use crate::api;
+use crate::api::ArgumentRegister;
 use crate::api::Block;
-use crate::api::CallRegisters;
 use crate::api::Chunk;
 use crate::api::Counter;
 use crate::api::Registers;
 use crate::options::Options;
-use crate::report::Report;
 use crate::windows::BlockKey;
 use crate::windows::Reading;
 use crate::windows::Windows;
@@ -35,8 +33,7 @@ impl Reading for Counter {
 /// State that the callbacks share.
 struct Plugin {
     options: Options,
-    taps: HashMap<u64, usize>,
-    registers: OnceLock<Option<CallRegisters>>,
+    register: OnceLock<Option<ArgumentRegister>>,
     state: Mutex<State>,
 }
 
@@ -56,13 +53,8 @@ impl Plugin {
     }
 
     fn write(&self, state: &State) {
-        let report = Report {
-            windows: &state.windows.finished,
-            taps: &self.options.taps,
-            cpus: api::cpus(),
-            stray: state.windows.stray,
-        };
-        if let Err(error) = report.write(&self.options.out) {
+        let report = serde_json::json!({ "windows": state.windows.finished });
+        if let Err(error) = std::fs::write(&self.options.out, report.to_string()) {
             eprintln!(
                 "insn-plugin: cannot write {}: {error}",
                 self.options.out.display()
@@ -110,19 +102,11 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     };
-    let taps = options
-        .taps
-        .iter()
-        .enumerate()
-        .map(|(index, tap)| (tap.address, index))
-        .collect();
-    let windows = Windows::new(options.taps.len());
     let plugin = Plugin {
         options,
-        taps,
-        registers: OnceLock::new(),
+        register: OnceLock::new(),
         state: Mutex::new(State {
-            windows,
+            windows: Windows::new(),
             text: TextBuffer::default(),
             chunk: Chunk::new(),
         }),
@@ -152,8 +136,8 @@ extern "C" fn translated(tb: *mut api::Tb, _: *mut c_void) {
         windows.counter(key, || chunk.next())
     };
     block.count_into(counter);
-    if let Some(&tap) = plugin.taps.get(&key.address) {
-        block.on_execution(0, called, Registers::Read, tap);
+    if plugin.options.calls == Some(key.address) {
+        block.on_execution(0, called, Registers::Read, 0);
     }
     for index in 0..insns {
         let bytes = block.bytes::<{ encoding::LENGTH }>(index);
@@ -187,24 +171,18 @@ extern "C" fn opened(_: u32, _: *mut c_void) {
 extern "C" fn closed(_: u32, _: *mut c_void) {
     if let Some(plugin) = PLUGIN.get() {
         let state = &mut *plugin.state();
-        state.windows.close();
+        state.windows.finish(true);
         plugin.write(state);
     }
 }
 
-extern "C" fn called(_: u32, data: *mut c_void) {
+extern "C" fn called(_: u32, _: *mut c_void) {
     let Some(plugin) = PLUGIN.get() else {
         return;
     };
-    let registers = plugin.registers.get_or_init(|| {
-        let found = CallRegisters::find();
-        if found.is_none() {
-            eprintln!("insn-plugin: QEMU shows no registers, calls= records nothing");
-        }
-        found
-    });
-    if let Some(call) = registers.and_then(CallRegisters::read) {
-        plugin.state().windows.called(data as usize, call);
+    let register = plugin.register.get_or_init(ArgumentRegister::find);
+    if let Some(argument) = register.and_then(ArgumentRegister::read) {
+        plugin.state().windows.called(argument);
     }
 }
 

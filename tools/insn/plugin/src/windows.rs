@@ -8,9 +8,8 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-use std::time::Instant;
 
-use crate::api::Call;
+use serde::Serialize;
 
 /// A counter as the windows see it; a number in tests.
 pub trait Reading {
@@ -27,47 +26,26 @@ pub struct BlockKey {
     pub insns: u32,
 }
 
-/// A block that ran inside a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// Virtual address.
-    pub address: u64,
-    /// Number of instructions.
-    pub insns: u32,
-    /// Executions.
-    pub count: u64,
-}
-
-/// A finished window.
+/// A finished window, as it is in the report.
+#[derive(Serialize)]
 pub struct Window {
     /// The guest's description of it.
     pub text: String,
     /// Whether the guest closed it, rather than the end of QEMU or the next
     /// window.
     pub complete: bool,
-    /// Wall-clock time that it was open.
-    pub nanoseconds: u128,
-    /// The blocks that ran.
-    pub rows: Vec<Row>,
-    /// Per tapped function, the number of its calls by arguments.
-    pub calls: Vec<BTreeMap<Call, u64>>,
-}
-
-impl Window {
     /// Instructions executed.
-    pub fn instructions(&self) -> u64 {
-        self.rows
-            .iter()
-            .map(|row| row.count * u64::from(row.insns))
-            .sum()
-    }
+    pub instructions: u64,
+    /// The blocks that ran: virtual address, number of instructions, executions.
+    pub rows: Vec<(u64, u32, u64)>,
+    /// The second argument of calls of the function that the options name, and their number.
+    pub calls: Vec<(u64, u64)>,
 }
 
 struct Open {
     text: String,
-    since: Instant,
     before: Vec<u64>,
-    calls: Vec<BTreeMap<Call, u64>>,
+    calls: BTreeMap<u64, u64>,
 }
 
 /// All counters and windows of a run.
@@ -75,23 +53,18 @@ pub struct Windows<C> {
     index: HashMap<BlockKey, usize>,
     blocks: Vec<(BlockKey, C)>,
     open: Option<Open>,
-    taps: usize,
     /// Windows finished so far.
     pub finished: Vec<Window>,
-    /// Closing marks with no window open.
-    pub stray: u64,
 }
 
 impl<C: Reading + Copy> Windows<C> {
-    /// No blocks, no windows, and room for the calls of `taps` functions.
-    pub fn new(taps: usize) -> Self {
+    /// No blocks, no windows.
+    pub fn new() -> Self {
         Windows {
             index: HashMap::new(),
             blocks: Vec::new(),
             open: None,
-            taps,
             finished: Vec::new(),
-            stray: 0,
         }
     }
 
@@ -115,57 +88,45 @@ impl<C: Reading + Copy> Windows<C> {
         self.finish(false);
         self.open = Some(Open {
             text,
-            since: Instant::now(),
             before: self
                 .blocks
                 .iter()
                 .map(|(_, counter)| counter.reading())
                 .collect(),
-            calls: vec![BTreeMap::new(); self.taps],
+            calls: BTreeMap::new(),
         });
     }
 
-    /// Closes the window on the guest's demand.
-    pub fn close(&mut self) {
-        if !self.finish(true) {
-            self.stray += 1;
-        }
-    }
-
     /// Ends the open window, if there is one.
-    pub fn finish(&mut self, complete: bool) -> bool {
+    pub fn finish(&mut self, complete: bool) {
         let Some(open) = self.open.take() else {
-            return false;
+            return;
         };
         // Blocks met since the window was opened stood at zero then.
-        let before = open.before.iter().copied().chain(std::iter::repeat(0));
-        let rows = self
+        let before = open.before.into_iter().chain(std::iter::repeat(0));
+        let rows: Vec<_> = self
             .blocks
             .iter()
             .zip(before)
-            .filter_map(|((key, counter), before)| {
+            .map(|((key, counter), before)| {
                 let count = counter.reading().wrapping_sub(before);
-                (count != 0).then_some(Row {
-                    address: key.address,
-                    insns: key.insns,
-                    count,
-                })
+                (key.address, key.insns, count)
             })
+            .filter(|(_, _, count)| *count != 0)
             .collect();
         self.finished.push(Window {
             text: open.text,
             complete,
-            nanoseconds: open.since.elapsed().as_nanos(),
+            instructions: rows.iter().map(|row| u64::from(row.1) * row.2).sum(),
             rows,
-            calls: open.calls,
+            calls: open.calls.into_iter().collect(),
         });
-        true
     }
 
-    /// Notes a call of tapped function `tap` if a window is open.
-    pub fn called(&mut self, tap: usize, call: Call) {
-        if let Some(calls) = self.open.as_mut().and_then(|open| open.calls.get_mut(tap)) {
-            *calls.entry(call).or_default() += 1;
+    /// Notes a call with this argument if a window is open.
+    pub fn called(&mut self, argument: u64) {
+        if let Some(open) = &mut self.open {
+            *open.calls.entry(argument).or_default() += 1;
         }
     }
 }
@@ -193,49 +154,35 @@ mod tests {
     #[test]
     fn a_window_is_a_difference() {
         let (a, b) = (Cell::new(0), Cell::new(0));
-        let mut windows = Windows::new(0);
+        let mut windows = Windows::new();
         windows.counter(A, || &a);
         a.set(10);
         windows.open("w".into());
         a.set(14);
         windows.counter(B, || &b);
         b.set(2);
-        windows.close();
+        windows.finish(true);
         a.set(99);
         let window = &windows.finished[0];
         assert!(window.complete);
-        assert_eq!(
-            window.rows,
-            [
-                Row {
-                    address: 0x1000,
-                    insns: 3,
-                    count: 4
-                },
-                Row {
-                    address: 0x2000,
-                    insns: 5,
-                    count: 2
-                },
-            ]
-        );
-        assert_eq!(window.instructions(), 4 * 3 + 2 * 5);
+        assert_eq!(window.rows, [(0x1000, 3, 4), (0x2000, 5, 2)]);
+        assert_eq!(window.instructions, 4 * 3 + 2 * 5);
     }
 
     #[test]
     fn blocks_that_did_not_run_are_left_out() {
         let a = Cell::new(7);
-        let mut windows = Windows::new(0);
+        let mut windows = Windows::new();
         windows.counter(A, || &a);
         windows.open(String::new());
-        windows.close();
+        windows.finish(true);
         assert!(windows.finished[0].rows.is_empty());
     }
 
     #[test]
     fn a_block_translated_again_keeps_its_counter() {
         let (a, other) = (Cell::new(0), Cell::new(0));
-        let mut windows = Windows::new(0);
+        let mut windows = Windows::new();
         windows.counter(A, || &a);
         let again = windows.counter(A, || &other);
         assert!(std::ptr::eq(again, &a));
@@ -243,10 +190,10 @@ mod tests {
 
     #[test]
     fn a_second_opening_ends_the_first() {
-        let mut windows = Windows::<&Cell<u64>>::new(0);
+        let mut windows = Windows::<&Cell<u64>>::new();
         windows.open("one".into());
         windows.open("two".into());
-        windows.close();
+        windows.finish(true);
         let ends: Vec<_> = windows
             .finished
             .iter()
@@ -256,27 +203,20 @@ mod tests {
     }
 
     #[test]
-    fn closing_nothing_is_counted() {
-        let mut windows = Windows::<&Cell<u64>>::new(0);
-        windows.close();
-        assert_eq!(windows.stray, 1);
+    fn closing_nothing_makes_no_window() {
+        let mut windows = Windows::<&Cell<u64>>::new();
+        windows.finish(true);
         assert!(windows.finished.is_empty());
     }
 
     #[test]
     fn calls_count_only_inside_a_window() {
-        let call = Call {
-            caller: 1,
-            first: 2,
-            second: 16,
-        };
-        let mut windows = Windows::<&Cell<u64>>::new(1);
-        windows.called(0, call);
+        let mut windows = Windows::<&Cell<u64>>::new();
+        windows.called(16);
         windows.open(String::new());
-        windows.called(0, call);
-        windows.called(0, call);
-        windows.called(9, call);
-        windows.close();
-        assert_eq!(windows.finished[0].calls[0], BTreeMap::from([(call, 2)]));
+        windows.called(16);
+        windows.called(16);
+        windows.finish(true);
+        assert_eq!(windows.finished[0].calls, [(16, 2)]);
     }
 }

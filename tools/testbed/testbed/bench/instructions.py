@@ -37,7 +37,7 @@ def windows(
     name: str,
     program: str,
     title: str,
-    modules: Mapping[str, Path] | None = None,
+    modules: Mapping[str, Path],
     **more: Any,
 ) -> tuple[Outcome, list[counts.WindowCount]]:
     """Run a program of guest/ in QEMU with the plugin that counts instructions."""

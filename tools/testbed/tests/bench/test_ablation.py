@@ -106,7 +106,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(found["pages in bulk, all"].ratio, 1.0)
 
     def test_a_window_in_which_packets_got_lost_does_not_count(self) -> None:
-        windows = [WindowCount(BASE, True, 1.0, total, 0, {}, []) for total in (1, 2)]
+        windows = [WindowCount(BASE, True, total, {}, []) for total in (1, 2)]
         lines = [json.dumps({"setting": BASE, "lost": lost}) for lost in (3, 0)]
         self.assertEqual([one.total for one in figures.whole(lines, windows)], [2])
         with self.assertRaisesRegex(Failure, "1 windows of 2 measurements"):

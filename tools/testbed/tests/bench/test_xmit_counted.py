@@ -21,7 +21,7 @@ def _window(total: int, waiting: int, complete: bool = True) -> WindowCount:
         FunctionCount("vmlinux", "native_queued_spin_lock_slowpath", waiting),
         FunctionCount("vmlinux", "fq_enqueue", total - waiting),
     ]
-    return WindowCount("", complete, 1.0, total, 0, {"vmlinux": total}, functions)
+    return WindowCount("", complete, total, {"vmlinux": total}, functions)
 
 
 def test_windows_belong_to_lines_in_order() -> None:

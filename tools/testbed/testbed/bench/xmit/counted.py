@@ -47,7 +47,7 @@ def _count(ready: Built, senders: int) -> Found:
     plan = {"rounds": _ROUNDS, "seconds": _SECONDS, "counted": True,
             "cells": qdisc.cells_of_pktgen(senders)}  # fmt: skip
     title = f"counting instructions of {senders} senders: {_ROUNDS} rounds"
-    outcome, windows = instructions.windows(ready, BENCH, "qdisc_bench.py", title, plan=plan,
+    outcome, windows = instructions.windows(ready, BENCH, "qdisc_bench.py", title, {}, plan=plan,
                                             cpus=senders, ports=0)  # fmt: skip
     return per_packet(outcome.results.get(f"{qdisc.BENCH}.jsonl", "").splitlines(), windows)
 
