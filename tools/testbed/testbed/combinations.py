@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from testbed.boot.card import CARDS
 from testbed.catalogue import BENCHES, SUITES
 from testbed.host.ui import Failure, similar
-from testbed.selftests import kinds
 
 if TYPE_CHECKING:
     from testbed.settings import Settings
@@ -27,7 +26,7 @@ Rule = tuple[object, str, str, str]
 def together(settings: Settings) -> None:
     """Refuse combinations that make no sense."""
     _names(settings)
-    for rules in (_machine, _only, _coverage, _ports):
+    for rules in (_machine, _only, _ports):
         for wrong, name, other, why in rules(settings):
             if wrong:
                 raise Failure(f"{name}={settings.text(name)}: {why}",
@@ -78,23 +77,6 @@ def _only(settings: Settings) -> Iterator[Rule]:
     yield (settings.given("CASES") and names and not {"forward", "tcp"} & {*names}, "CASES",
            "add forward or tcp to ONLY",
            "only the benchmarks forward and tcp have such cases")  # fmt: skip
-
-
-def _coverage(settings: Settings) -> Iterator[Rule]:
-    """Only programs in User-Mode Linux: it and the model are processes whose memory is read."""
-    if not settings.switch("COVERAGE"):
-        return
-    covered, names = " and ".join(kinds.COVERED), settings.names("ONLY")
-    if other := [name for name in names if name.partition("/")[0] not in kinds.COVERED]:
-        raise Failure(
-            f"COVERAGE=1: {other[0]} has no programs that can count functions",
-            f"ONLY takes {covered}, or programs of them; without ONLY both run",
-        )
-    for name in ("ALL", "NETIF"):
-        yield settings.given(name), name, "COVERAGE", f"COVERAGE=1 runs {covered}"
-    part = names and {*names} != {*kinds.COVERED}
-    yield (settings.switch("RECORD") and part, "RECORD", "ONLY",
-           "the record takes all that COVERAGE=1 runs, not a part of it")  # fmt: skip
 
 
 def _names(settings: Settings) -> None:

@@ -15,7 +15,6 @@ from unittest import mock
 from testbed import catalogue, combinations, settings
 from testbed.boot.card import CARDS
 from testbed.host.ui import Failure
-from testbed.selftests.kinds import COVERED, KINDS
 
 CLONE = Path(__file__).resolve().parents[3]
 PACKAGE = CLONE / "tools/testbed/testbed"
@@ -77,34 +76,6 @@ class Traces(unittest.TestCase):
             self.assertIn("no driver to compare", complaint("run", TRACE="1", **values))
         sample = str(CLONE / "samples/rust/driver_net")
         self.assertEqual(complaint("run", TRACE="1", DRIVER=sample), "")
-
-
-class Coverage(unittest.TestCase):
-    def test_only_programs_of_user_mode_linux_count(self) -> None:
-        for only in ("e2e-uml,e2e-kx4", "e2e-uml/forward", "e2e-kx4/backplane"):
-            self.assertEqual(complaint("test", COVERAGE="1", ONLY=only), "")
-        for only in ("kunit-uml", "e2e-rust", "e2e-uml,e2e-c", "list"):
-            said = complaint("test", COVERAGE="1", ONLY=only)
-            self.assertIn("has no programs that can count functions", said)
-            self.assertIn("ONLY takes e2e-uml and e2e-kx4", said)
-        self.assertEqual(complaint("test", COVERAGE="0", ONLY="kunit-uml"), "")
-
-    def test_without_only_both_suites_run(self) -> None:
-        self.assertEqual(complaint("test", COVERAGE="1", RECORD="1"), "")
-        said = complaint("test", COVERAGE="1", ALL="1")
-        self.assertIn("COVERAGE=1 runs e2e-uml and e2e-kx4", said)
-        self.assertIn("leave ALL out", said)
-
-    def test_the_record_takes_both(self) -> None:
-        self.assertEqual(complaint("test", COVERAGE="1", RECORD="1", ONLY="e2e-kx4,e2e-uml"), "")
-        for only in ("e2e-uml", "e2e-uml/forward"):
-            said = complaint("test", COVERAGE="1", RECORD="1", ONLY=only)
-            self.assertIn("not a part of it", said)
-
-    def test_a_suite_that_counts_runs_in_a_process(self) -> None:
-        suites = {one.suite: one for one in KINDS}
-        for name in COVERED:
-            self.assertEqual((suites[name].config, suites[name].driver), ("uml", "rust"))
 
 
 class Table(unittest.TestCase):

@@ -14,12 +14,11 @@ from testbed.bench.ablation import section
 from testbed.bench.about import ABOUT, HEAD, TITLES
 from testbed.bench.record import FOLDER, PARTS, Circumstances, Content, load
 from testbed.bench.rows import Row
-from testbed.coverage import summary as coverage
 from testbed.host.ui import Failure, clock, say
 from testbed.selftests import record as selftests
 
 RESULTS, README = "RESULTS.md", "README.md"
-PROGRAMS, COVERAGE = FOLDER / "selftests.md", FOLDER / "coverage.md"
+PROGRAMS = FOLDER / "selftests.md"
 
 
 def _fenced(lines: list[str]) -> str:
@@ -100,16 +99,6 @@ def programs(content: Content) -> str:
     )  # fmt: skip
 
 
-def _coverage(content: Content) -> str:
-    """Sums of the functions that programs enter."""
-    counts = "; ".join(f"{part}: {entered:,} of {every:,}"
-                       for part, (entered, every) in coverage.sums(content).items())  # fmt: skip
-    return (
-        f"{counts}.\n[coverage.md]({COVERAGE}) has them by folder and program, and what no program"
-        " enters.\n"
-    )
-
-
 def durations(content: Content) -> str:
     """Commands, and their durations with an empty and with a filled cache."""
     lines = ["| command | cold cache | warm cache |", "| --- | --- | --- |"]
@@ -125,7 +114,6 @@ _RENDER: Mapping[str, Callable[[Content], str]] = {
     "xmit-sim": _simulation,
     "ablation": _ablation,
     "selftests": _selftests,
-    "coverage": _coverage,
     "notes": _notes,
 }
 # The records that README.md shows.
@@ -172,9 +160,6 @@ def rendered(clone: Path) -> dict[Path, str]:
     found = {clone / RESULTS: render(records), clone / README: text}
     if "selftests" in records:
         found[clone / PROGRAMS] = programs(records["selftests"])
-    if "coverage" in records:
-        title = "Functions that the end-to-end programs enter"
-        found[clone / COVERAGE] = _document(title, *coverage.lines(records["coverage"]))
     return found
 
 

@@ -73,8 +73,6 @@ class Job:
     on_share: Callable[[Path], None] | None = None
     # Called with the running model, before the boot.
     on_model: Callable[[Model], None] | None = None
-    # Called with the processes of the kernel and of the model.
-    on_processes: Callable[[Sequence[int]], None] | None = None
     # The same as on_model, after the script's end.
     on_end: Callable[[Model], None] | None = None
     # Ends the run when it is set.
@@ -272,8 +270,7 @@ class Run:
         with log.open("wb") as file:
             child = proc.start(command, file, env=environment, descriptors=descriptors)
         model = self.model and self.model.pid
-        processes = [child.pid, *([model] if model else [])]
-        contention = Contention(processes)
+        contention = Contention([child.pid, *([model] if model else [])])
 
         def look() -> bool:
             lines.poll()
@@ -285,8 +282,6 @@ class Run:
 
         try:
             on_start(child.pid)
-            if self.job.on_processes:
-                self.job.on_processes(processes)
             problem = self._wait(child, name, began, look)
         finally:
             # User-Mode Linux would halt in its signal handler, and complain until it is killed.

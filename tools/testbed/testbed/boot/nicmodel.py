@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from testbed.coverage import flags
 from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
@@ -90,12 +89,6 @@ def cargo_env(env: Env) -> dict[str, str]:
     }
 
 
-def output_folder(env: Env) -> Path:
-    """The folder of the programs; those that count have one of their own."""
-    own = "coverage" if env.settings.switch("COVERAGE") else ""
-    return target_folder(env) / own / "release"
-
-
 def build(env: Env, watch: Watch | None = None) -> Path:
     """Build the host tools; returns the folder with the programs.
 
@@ -104,16 +97,13 @@ def build(env: Env, watch: Watch | None = None) -> Path:
     log = proc.fresh(env.logs / "cargo.log")
     # The kernel's Rust code comes first, and in turn: it is not to wait.
     jobs = max(1, env.jobs // 2) if watch else env.jobs
-    variables = cargo_env(env)
-    if env.settings.switch("COVERAGE"):
-        variables |= {**flags.CARGO, "CARGO_TARGET_DIR": str(output_folder(env).parent)}
     with Step("NIC model and host tools: cargo build", beside=watch is not None):
         proc.run(
             ["cargo", "build", "--release", "--locked", "--bins", "--lib", "--manifest-path",
              env.clone / "tools/Cargo.toml", "-j", str(jobs)],
-            log, what="building the host tools", env=variables, watch=watch,
+            log, what="building the host tools", env=cargo_env(env), watch=watch,
         )  # fmt: skip
-    return output_folder(env)
+    return target_folder(env) / "release"
 
 
 @dataclass

@@ -12,7 +12,6 @@ from pathlib import Path
 from testbed.boot.card import CARDS, MODELLED
 from testbed.build import arch, precompiled, warnings
 from testbed.build.config import Fragment, extra_fragments, fragments, merged, missing_symbols
-from testbed.coverage import flags
 from testbed.env import Env, short_hash
 from testbed.host import proc
 from testbed.host.aside import Watch
@@ -25,17 +24,15 @@ from testbed.source.tree import Tree
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
 CONFIGS = ("perf", "debug", "kcsan", "cfi", "rt", "arm64", "arm")
 UML = "uml"
-# The same for make test COVERAGE=1.
-COVERAGE = "coverage"
 # For the kernel's own tests of drivers, in User-Mode Linux, too; and in QEMU.
 SELFTESTS = "selftests"
 SELFTESTS_VM = "selftestsvm"
 # Without CONFIG_SMP.
 UP = "up"
-NATIVE = (UML, COVERAGE, SELFTESTS, UP)
+NATIVE = (UML, SELFTESTS, UP)
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
-_LIKE = {SELFTESTS: UML, COVERAGE: UML}
+_LIKE = {SELFTESTS: UML}
 # In a build folder: the state of all that the finished build was made from.
 _FINISHED = ".skbulk-finished"
 # In a build folder: the modules to which the last build was limited; empty after all.
@@ -115,8 +112,6 @@ def make_command(env: Env, source: Path, build: Path) -> list[str | Path]:
                                f"-j{env.jobs}"]  # fmt: skip
     config = build.name.removeprefix("build-").partition("-")[0]
     words += arch.of(config).words
-    if config == COVERAGE:
-        words += flags.KERNEL
     # Compiled by clippy: make test reads its warnings.
     return [*words, "CLIPPY=1"] if config == UML else words
 

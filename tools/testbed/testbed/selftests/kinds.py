@@ -7,7 +7,7 @@ ONLY= is checked with it before anything is built, so it needs the standard libr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from configparser import ConfigParser, ExtendedInterpolation
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,6 @@ FOLDER = "tools/testing/selftests/drivers/net/hw"
 # The first may switch off the checker of DMA mappings, and the second looks for leaks of all
 # the others.
 _LAST = ("alloc_fail.py", "leaks.py")
-# Suites whose kernel and model COVERAGE=1 can build to count.
-COVERED = ("e2e-uml", "e2e-kx4")
 
 
 @dataclass(frozen=True)
@@ -86,14 +84,4 @@ def programs_of(clone: Path, suite: str) -> list[str]:
         if kind.suite == suite
         for name in [*kind.software, *programs(clone)]
         if name in (kind.programs or (name,)) and name not in kind.without
-    ]
-
-
-def in_tier(clone: Path, suites: Sequence[str]) -> list[str]:
-    """The programs of some suites that make test runs by itself, as ONLY= names them."""
-    return [
-        f"{kind.suite}/{Path(name).stem}"
-        for kind in KINDS
-        for name in programs_of(clone, kind.suite)
-        if kind.suite in suites and name not in kind.beyond
     ]

@@ -18,8 +18,6 @@ import pytest
 from testbed.boot import dmesg
 from testbed.boot.job import Job
 from testbed.boot.live import Live
-from testbed.build.kernel import COVERAGE
-from testbed.coverage.recorder import BOOT, Recorder, objects
 from testbed.env import Env
 from testbed.harness.plugin import lane_of
 from testbed.harness.results import NEXT, Results
@@ -43,8 +41,6 @@ class Guests:
     lane: int
     kind: Kind | None = None
     live: Live | None = None
-    # With COVERAGE=1.
-    recorder: Recorder | None = None
     _boots: dict[str, int] = field(default_factory=dict)
 
     def of(self, kind: Kind) -> tuple[Live, bool]:
@@ -53,36 +49,21 @@ class Guests:
             return self.live, False
         self.close()
         number = self._boots[kind.suite] = self._boots.get(kind.suite, 0) + 1
-        # The kernel that counts takes the place of the suite's.
-        config = COVERAGE if self.env.settings.switch("COVERAGE") else kind.config
-        built = self.ready(config, with_selftests=True)
-        if config == COVERAGE:
-            files = objects(built.kernels[config].build, built.tools)
-            self.recorder = Recorder(self.env.out, self.lane, files)
+        built = self.ready(kind.config, with_selftests=True)
         job = Job(
             None,
             kind.driver,
             timeout=_BOOT_TIME,
             card=kind.card,
-            accel=built.accel(config),
+            accel=built.accel(kind.config),
             kernel_words=kind.words,
             selftests=built.selftests,
             judge=kind.judged,
-            on_processes=self.recorder.follow if self.recorder else None,
         )
         self.kind = kind
         name = f"{kind.suite}-{self.lane}-{number}"
-        self.live = Live(built.machine(config, name), job)
-        if self.recorder:
-            # The guest has no such program, and says so when it is ready.
-            self.live.run(BOOT, _PROGRAM_TIME, lambda _: None)
-            self.note(BOOT)
+        self.live = Live(built.machine(kind.config, name), job)
         return self.live, True
-
-    def note(self, program: str) -> None:
-        """Record the functions that a program has entered."""
-        if self.recorder and self.live and self.live.alive:
-            self.recorder.note(program)
 
     def end(self) -> tuple[str | None, str]:
         """Power the guest off; returns the problem and the rest of its console."""
@@ -194,7 +175,6 @@ def test_program(
         run.console = console
     if kind.control and live.alive and run.problems():
         run = _Run.of(live, kind, program).after(run)
-    guests.note(f"{kind.suite}/{Path(program).stem}")
     results.cases(run.program.cases)
     results.add(f"no rule of the data sheet broken in {program}", run.broken or None)
     _judge_console(results, program, run.console)

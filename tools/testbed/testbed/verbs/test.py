@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 
 from testbed.catalogue import ON_REQUEST, SUITES, TIER
-from testbed.coverage import recorder
-from testbed.coverage import summary as coverage
 from testbed.env import Env
 from testbed.harness import checks, lanes, repeat, shards
 from testbed.harness.plugin import TURN
 from testbed.harness.summary import Summary
 from testbed.host.ui import Failure, clock, say, since_start
-from testbed.selftests.kinds import COVERED
 
 _UNIT_TESTS = ("testbed/tests", "insn/tests", "txsim/tests")
 
@@ -28,8 +25,6 @@ def main(env: Env) -> int:
         say(*(f"{name:<16} {text}{_when(name)}" for name, text in SUITES.items()))
         return 0
     names = names or (["ports"] if env.settings.given("NETIF") else [])
-    if env.settings.switch("COVERAGE"):
-        names = names or list(COVERED)
     times = env.settings.number("REPEAT")
     with repeat.load(env.settings.switch("LOAD")):
         if times == 1:
@@ -67,9 +62,7 @@ def run(env: Env, names: Sequence[str], summary: Summary) -> int:
         raise Failure(f"no test was run: {', '.join(lost)}",
                       "make test ONLY=list names the suites",
                       "a program of one: ONLY=e2e-uml/forward")  # fmt: skip
-    if env.settings.switch("COVERAGE"):
-        coverage.finish(env, passed=code == 0)
-    elif env.settings.switch("RECORD"):
+    if env.settings.switch("RECORD"):
         shards.save(env.clone, summary.seconds)
         checks.save(env.clone, summary.checks)
     say(summary.last_line)
@@ -80,7 +73,7 @@ def forget(out: Path) -> None:
     """Remove the results of an earlier run, which readers would take for those of the last one,
     and its locks."""
     results = out / "results"
-    for path in (results / "junit.xml", *out.glob(f"{TURN}*"), *recorder.files(out)):
+    for path in (results / "junit.xml", *out.glob(f"{TURN}*")):
         path.unlink(missing_ok=True)
 
 
