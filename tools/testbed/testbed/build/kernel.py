@@ -18,7 +18,7 @@ from testbed.host.aside import Watch
 from testbed.host.lock import Lock
 from testbed.host.torn import mended
 from testbed.host.ui import Failure, Step, say
-from testbed.source import overlay, own_tree, tree
+from testbed.source import overlay, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
@@ -216,9 +216,10 @@ def _wanted(env: Env, work: Tree) -> dict[str, bytes | None]:
     """The overlay's files."""
     if env.overlay_off:
         return {}
-    if env.kdir is None:
-        return overlay.wanted_files(env.clone, work.base)
-    return own_tree.complete(env.clone, work.base)
+    if env.kdir is not None and overlay.is_applied(env.clone, work.base):
+        say("    the tree has the series: it is built as it is")
+        return {}
+    return overlay.wanted_files(env.clone, work.base)
 
 
 def prepare_tree(env: Env) -> Tree:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _NO_FILE = "/dev/null"
-_OPPOSITE = {" ": " ", "+": "-", "-": "+"}
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,6 @@ class Hunk:
         """The lines that have to be there."""
         return [line[1:] for line in self.lines if line[0] != "+"]
 
-    @property
-    def reversed(self) -> Hunk:
-        """The hunk that takes this one back."""
-        return Hunk(self.start, tuple(_OPPOSITE[line[0]] + line[1:] for line in self.lines))
-
 
 @dataclass(frozen=True)
 class Section:
@@ -38,12 +32,6 @@ class Section:
     hunks: tuple[Hunk, ...]
     makes: bool = False
     removes: bool = False
-
-    @property
-    def reversed(self) -> Section:
-        """The section that takes this one back."""
-        back = tuple(hunk.reversed for hunk in self.hunks)
-        return Section(self.name, back, self.removes, self.makes)
 
 
 def split_lines(text: str) -> list[str]:

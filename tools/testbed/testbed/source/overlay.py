@@ -67,6 +67,19 @@ def wanted_files(clone: Path, base: Path) -> dict[str, bytes | None]:
     return wanted
 
 
+def is_applied(clone: Path, base: Path) -> bool:
+    """Whether a tree of the user's own has the series, changed perhaps; a part is a `Failure`."""
+    ours = list(new_files(clone))
+    lacking = [name for name in ours if not (base / name).exists()]
+    if lacking and len(lacking) < len(ours):
+        raise Failure(
+            f"the tree has a part of the series, without {lacking[0]}",
+            "make patches writes all of it: apply the rest, or take out what is there",
+            "OVERLAY=0 builds the tree as it is; DRIVER=rust loads the driver that it has",
+        )
+    return not lacking
+
+
 def _replace(path: Path, content: bytes) -> None:
     """Write by renaming: the old file may be a hard link into the base."""
     path.parent.mkdir(parents=True, exist_ok=True)

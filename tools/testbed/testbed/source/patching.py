@@ -122,21 +122,15 @@ def weave(base: Path, patches: Iterable[Patch], own: Container[str] = ()) -> dic
             file = found.get(section.name)
             if file is None:
                 file = found[section.name] = Weave(as_text(read(base / section.name)))
-            apply(file, section, patch)
+            try:
+                file.apply(section, patch.name)
+            except Misfit as misfit:
+                raise Failure(
+                    f"patch {patch.path.name} does not apply to this kernel tree",
+                    str(misfit),
+                    "the tree was left as it was; OVERLAY=0 builds it without the series",
+                ) from None
     return found
-
-
-def apply(file: Weave, section: Section, patch: Patch, way_out: str = "") -> None:
-    """Apply a part of a patch; the `Failure` names the place that does not fit."""
-    try:
-        file.apply(section, patch.name)
-    except Misfit as misfit:
-        raise Failure(
-            f"patch {patch.path.name} does not apply to this kernel tree",
-            str(misfit),
-            "the tree was left as it was",
-            way_out,
-        ) from None
 
 
 def as_text(content: bytes | None) -> str | None:

@@ -56,6 +56,19 @@ class OverlayTest(unittest.TestCase):
     def work(self, name: str) -> str:
         return (self.tree.work / name).read_text()
 
+    def test_a_tree_has_the_series_or_has_not(self) -> None:
+        self.assertFalse(overlay.is_applied(self.clone, self.tree.base))
+        self.lay()
+        (self.tree.work / "rust/new.rs").write_text("fn mine() {}\n")
+        self.assertTrue(overlay.is_applied(self.clone, self.tree.work))
+
+    def test_a_tree_with_a_part_of_the_series_is_refused(self) -> None:
+        self.lay()
+        (self.clone / "rust/later.rs").write_text("fn later() {}\n")
+        with self.assertRaisesRegex(Failure, "without rust/later.rs") as caught:
+            overlay.is_applied(self.clone, self.tree.work)
+        self.assertIn("OVERLAY=0", " ".join(caught.exception.hints))
+
     def test_new_and_patched_files_are_written(self) -> None:
         laid = self.lay()
         self.assertEqual(sorted(laid.written), ["net/core.c", "rust/new.rs"])

@@ -64,13 +64,6 @@ def test_there_is_no_fuzz() -> None:
         woven((change("@@ -3,3 +3,4 @@\n line 3\n+c\n line 4\n line five\n"), "t"))
 
 
-def test_a_change_can_be_taken_back() -> None:
-    file = woven((ADD, "add"), (REPLACE, "replace"))
-    for section in (REPLACE.reversed, ADD.reversed):
-        file.apply(section, "back")
-    assert file.content() == BASE
-
-
 def test_a_last_line_may_lack_its_end() -> None:
     file = Weave("a\nb")
     file.apply(change("@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n"), "t")
