@@ -31,7 +31,7 @@ def together(settings: Settings) -> None:
             if wrong:
                 raise Failure(f"{name}={settings.text(name)}: {why}",
                               f"leave {name} out, or {other}")  # fmt: skip
-    if settings.verb == "run" and not (settings.given("SCRIPT") or settings.switch("TRACE")):
+    if settings.verb == "run" and not settings.given("SCRIPT"):
         raise Failure("no script to run",
                       "make run SCRIPT=path [DRIVER=rust|c] [CONFIG=perf|debug]",
                       "make shell gives a prompt instead")  # fmt: skip
@@ -61,9 +61,6 @@ def _machine(settings: Settings) -> Iterator[Rule]:
     yield (demo and switch("RECORD") and (uml or plain), "RECORD", one,
            "the record of the demo takes both drivers, in QEMU")  # fmt: skip
     yield plain and rust, "DRIVER", "OVERLAY=0", "with OVERLAY=0 there is no Rust driver"
-    alone = text("DRIVER") in ("c", "none") or plain
-    yield (switch("TRACE") and alone, "TRACE", "take the Rust driver, or the folder of one of "
-           "your own", "there is no driver to compare ixgbe with")  # fmt: skip
 
 
 def _only(settings: Settings) -> Iterator[Rule]:

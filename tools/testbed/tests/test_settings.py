@@ -64,20 +64,6 @@ class Cards(unittest.TestCase):
                 self.assertEqual(done.stdout.strip(), card.module(driver))
 
 
-class Traces(unittest.TestCase):
-    def test_a_trace_takes_no_script_and_a_script_no_trace(self) -> None:
-        self.assertEqual(complaint("run", TRACE="1"), "")
-        self.assertEqual(complaint("run", TRACE="1", MACHINE="uml", JUDGE="0"), "")
-        self.assertIn("no script to run", complaint("run", TRACE="0"))
-        self.assertIn("make test takes no TRACE", complaint("test", TRACE="1"))
-
-    def test_a_trace_compares_another_driver_with_ixgbe(self) -> None:
-        for values in ({"DRIVER": "c"}, {"DRIVER": "none"}, {"OVERLAY": "0"}):
-            self.assertIn("no driver to compare", complaint("run", TRACE="1", **values))
-        sample = str(CLONE / "samples/rust/driver_net")
-        self.assertEqual(complaint("run", TRACE="1", DRIVER=sample), "")
-
-
 class Table(unittest.TestCase):
     def test_every_entry_of_the_help_text_is_in_the_table(self) -> None:
         names = re.findall(r"^  ([A-Z_]{2,})=", settings.HELP, re.M)

@@ -62,12 +62,3 @@ def _ranges(numbers: Sequence[int]) -> str:
         (_, first), *rest = group
         found.append(f"{first}-{rest[-1][1]}" if rest else str(first))
     return ",".join(found)
-
-
-def text(traces: Sequence[Trace]) -> list[str]:
-    """The phases, each with the accesses that only one driver makes in it."""
-    lines = []
-    for phase in dict.fromkeys(name for trace in traces for name in trace):
-        alone = lonely(trace.get(phase, set()) for trace in traces)
-        lines += [f"only one driver, in the phase {phase}:", *(f"  {one}" for one in names(alone))]
-    return lines

@@ -12,7 +12,6 @@ from testbed.build.driver import Driver
 from testbed.build.kernel import UML, Kernel
 from testbed.env import Env
 from testbed.host.ui import Failure, say
-from testbed.trace import compare
 from testbed.workshop import Built, built, chosen_driver, default_config
 
 SELFTESTS = "tools/testing/selftests"
@@ -24,9 +23,7 @@ _LIMIT = "TIME_LIMIT="
 
 
 def main(env: Env) -> int:
-    """make run: the script's exit code, or 99 if the kernel complained; or a trace."""
-    if env.settings.switch("TRACE"):
-        return compare.main(env)
+    """make run: the script's exit code, or 99 if the kernel complained."""
     script = env.clone / env.settings.text("SCRIPT")
     line_of(selftest_of(env.clone, script), env.settings.text("ARGS"))
     return boot(env, "run", script, float(env.settings.text("TIMEOUT")))

@@ -56,12 +56,3 @@ def test_registers_of_an_array_are_named_together() -> None:
     found = alone(trace("c", open=MTA), trace("rust", open=[MTA[0], *MTA[3:6]]))
     assert names(found) == ["c writes MTA[1-2,6-127]"]
     assert names([*found][:0]) == []
-
-
-def test_the_text_tells_the_phase() -> None:
-    reader = entry("CTRL", 0x0, reads=1)
-    traces = [trace("c", probe=[CTRL, POLLED]), trace("rust", probe=[reader], open=[POLLED])]
-    assert accesses.text(traces) == [
-        "only one driver, in the phase probe:", "  c reads EEC", "  c writes CTRL",
-        "only one driver, in the phase open:", "  rust reads EEC",
-    ]  # fmt: skip
