@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packet_rings import PacketRings
 from rounds import main, nanoseconds
 from senders import Pktgen, Senders, Sent, Udp, Wrong, load, run, wait_for
-from udp_batches import UdpBatches
 
 RESULTS = Path("/mnt/job/results/xmit-qdisc.jsonl")
 SYSCTL = Path("/proc/sys/net/core")
@@ -98,10 +96,6 @@ def senders_of(cell: Mapping[str, Any]) -> Senders:
     number = int(cell["senders"])
     if cell["load"] == "udp":
         return Udp(DEVICE, number, THERE)
-    if cell["load"] == "batches":
-        return UdpBatches(DEVICE, number, THERE)
-    if cell["load"] == "packet":
-        return PacketRings(DEVICE, number, MAC, HERE, THERE)
     return Pktgen(DEVICE, number, MAC, THERE)
 
 

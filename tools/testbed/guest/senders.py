@@ -14,19 +14,21 @@ import socket
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any, Protocol
 
+from udp_batches import BATCH, PAYLOAD, messages, send_batch
+
 PKTGEN = Path("/proc/net/pktgen")
 BUILD = Path("/mnt/build")
-# The payload of netperf in the commit that added the list to __dev_xmit_skb().
-PAYLOAD = 120
 # With the headers of UDP, IPv4 and Ethernet.
 FRAME = PAYLOAD + 8 + 20 + 14
+# More than the datagrams of two calls need: a sender does not sleep until one has left.
+SEND_BUFFER = 1 << 21
+# From asm-generic/socket.h; Python lacks it.
+SO_SNDBUFFORCE = 32
 # Seconds for a sender to stop, and for its packets to leave.
 PATIENCE = 10.0
 
@@ -169,7 +171,7 @@ def tell(path: Path, line: str) -> None:
 
 
 class Udp:
-    """Processes with a socket each, on the processors in turn."""
+    """Processes with a socket each, on the processors in turn, that send batches."""
 
     def __init__(self, device: str, senders: int, address: str) -> None:
         self._device, self._senders, self._address = device, senders, address
@@ -202,11 +204,6 @@ class Udp:
         )
         return Sent(taken + refused, refused)
 
-    def body(self, own: socket.socket) -> None:
-        """Send until the process is killed."""
-        # The loop and all of its calls are in C.
-        deque(map(own.send, repeat(bytes(PAYLOAD))), maxlen=0)
-
     def _child(self, number: int, cpu: int) -> None:
         """The process. It never returns to its caller."""
         try:
@@ -214,7 +211,10 @@ class Udp:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self._device.encode())
                 own.connect((self._address, 9000 + number))
-                self.body(own)
+                own.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER)
+                batch = messages(BATCH)
+                while True:
+                    send_batch(own, batch)
         finally:
             os._exit(1)
 

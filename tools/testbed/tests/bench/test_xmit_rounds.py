@@ -79,7 +79,7 @@ class Guest(unittest.TestCase):
             self.assertEqual(batches.send_batch(own, batches.messages(6)), 6)
             there.setblocking(False)
             for _ in range(3):
-                self.assertEqual(there.recv(2000), bytes(self.senders.PAYLOAD))
+                self.assertEqual(there.recv(2000), bytes(batches.PAYLOAD))
             # One call takes those that have come, up to its room.
             self.assertEqual(batches.receive_batch(there, batches.messages(2)), 2)
             self.assertEqual(batches.receive_batch(there, batches.messages(2)), 1)
@@ -92,15 +92,6 @@ class Guest(unittest.TestCase):
         self.assertEqual(self.senders.pktgen_counts(PKTGEN), (1234, 5))
         with self.assertRaisesRegex(self.senders.Wrong, "Result: Starting"):
             self.senders.pktgen_counts(PKTGEN.replace("OK: 1(c1+d0)", "Starting"))
-
-    def test_a_packet_is_one_that_a_receiver_would_take(self) -> None:
-        rings = importlib.import_module("packet_rings")
-        data = rings.packet("02:00:00:00:77:02", "10.77.0.1", "10.77.0.2", 9001)
-        self.assertEqual((len(data), data[:6].hex(), data[12:14]), (162, "020000007702", b"\x08\0"))
-        self.assertEqual(rings.checksum(data[14:34]), 0, "over itself, as RFC 1071 has it")
-        self.assertEqual(int.from_bytes(data[16:18], "big"), 148)
-        self.assertEqual([int.from_bytes(data[at : at + 2], "big") for at in (34, 36, 38)],
-                         [9001, 9001, 128])  # fmt: skip
 
     def test_the_qdisc_has_to_be_the_one_that_is_measured(self) -> None:
         state = self.bench.queue(TC, "fq")
@@ -139,11 +130,10 @@ class Rows(unittest.TestCase):
         for case, wanted in (("1 sender fq", 0.97), ("2 senders fq", 1.15)):
             self.assertIn(case, names)
             self.assertEqual(target(qdisc.BENCH, case), wanted)
-        self.assertIsNone(target(qdisc.BENCH, "2 senders rings fq"))
-        self.assertLessEqual({"1 sender udp fq", "8 senders udp fq"}, names)
+        self.assertIsNone(target(qdisc.BENCH, "2 senders udp batches fq"))
         few = {cell["case"] for cell in qdisc.cells(few=True)}
         self.assertLessEqual(few, names)
-        self.assertLessEqual({"2 senders fq", "2 senders udp fq", "2 senders rings fq"}, few)
+        self.assertLessEqual({"2 senders fq", "2 senders udp batches fq"}, few)
         self.assertIn(qdisc.BENCH, REFERENCES)
 
     def test_designs_differ_in_what_their_names_say(self) -> None:

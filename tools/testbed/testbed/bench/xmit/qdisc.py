@@ -4,8 +4,7 @@
 Unlike in the module that measure.py loads, all of it is the network stack's own:
 dev_queue_xmit(), a qdisc, and a device, here a dummy. Senders are threads of
 pktgen, each with a processor of its own, that send without pause; in some cases,
-processes with a packet socket that takes many packets per system call, or with UDP
-sockets that take one, or batches of them; then possibly more than there are processors.
+processes with UDP sockets that take batches, possibly more than there are processors.
 guest/qdisc_bench.py measures; this module selects the cases and makes the rows.
 """
 
@@ -36,8 +35,8 @@ def _designs(qdisc: str) -> list[dict[str, Any]]:
 
 
 # Loads, and their words in the names of cases.
-_PACKET, _UDP, _BATCHES, _PKTGEN = "packet", "udp", "batches", "pktgen"
-_WORDS = {_PKTGEN: "", _PACKET: "rings ", _UDP: "udp ", _BATCHES: "udp batches "}
+_UDP, _PKTGEN = "udp", "pktgen"
+_WORDS = {_PKTGEN: "", _UDP: "udp batches "}
 
 
 def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
@@ -48,10 +47,8 @@ def _cell(load: str, senders: int, qdisc: str) -> dict[str, Any]:
 _ALL: Mapping[tuple[str, str], tuple[int, ...]] = {
     (_PKTGEN, "fq"): (1, 2),
     (_PKTGEN, "pfifo"): (1, 2),
-    (_PACKET, "fq"): (1, 2, 4, 8),
-    (_UDP, "fq"): (1, 2, 4, 8),
-    (_BATCHES, "fq"): (1, 2, 4),
-    (_BATCHES, "pfifo"): (1, 2),
+    (_UDP, "fq"): (1, 2, 4),
+    (_UDP, "pfifo"): (1, 2),
 }
 
 
