@@ -3,10 +3,6 @@
 //! Work that takes a given number of cycles.
 
 use core::hint::black_box;
-use kernel::time::{
-    Instant,
-    Monotonic, //
-};
 
 /// Cycles per step: three for the multiplication, on common CPUs, and one for the addition.
 const STEP: u32 = 4;
@@ -30,25 +26,5 @@ impl Work {
             value = value.wrapping_mul(value).wrapping_add(0x9e37_79b9);
         }
         self.0 = black_box(value);
-    }
-}
-
-/// Measures the granularity of the clock, in nanoseconds. It is 256 ns in User-Mode Linux.
-pub(crate) fn clock_step() -> u64 {
-    const READINGS: u32 = 1_000;
-    let mut least = u64::MAX;
-
-    for _ in 0..READINGS {
-        let start = Instant::<Monotonic>::now();
-        let passed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(0);
-        if passed != 0 {
-            least = least.min(passed);
-        }
-    }
-    // The clock never advanced between two readings: its granularity does not matter.
-    if least == u64::MAX {
-        1
-    } else {
-        least
     }
 }

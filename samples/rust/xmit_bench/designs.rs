@@ -8,7 +8,6 @@ use super::{
         Plan, //
     },
     sink::{
-        self,
         Alone,
         Packet,
         Packets,
@@ -31,12 +30,8 @@ use kernel::{
 
 /// A design.
 pub(crate) trait Design: Sync {
-    /// Submits a packet. Returns it if there is no room; the sender drops it then.
-    fn submit<const DETAIL: bool>(
-        &self,
-        sink: &Shared,
-        packet: KBox<Packet>,
-    ) -> Result<(), KBox<Packet>>;
+    /// Submits a packet. Returns it if there is no room.
+    fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>>;
 }
 
 /// Every sender takes the lock. With `RING`, each packet rings the doorbell.
@@ -59,12 +54,8 @@ struct Combined<const BATCHED: bool, const RING: bool> {
 
 impl<const RING: bool> Design for Locked<RING> {
     #[inline(always)]
-    fn submit<const DETAIL: bool>(
-        &self,
-        sink: &Shared,
-        packet: KBox<Packet>,
-    ) -> Result<(), KBox<Packet>> {
-        let mut sink = sink::lock::<DETAIL>(sink);
+    fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>> {
+        let mut sink = sink.lock();
 
         sink.put(iter::once(packet));
         if RING {
@@ -83,11 +74,7 @@ fn put_each(sink: &mut Sink, packets: impl Iterator<Item = KBox<Packet>>) -> usi
 
 impl Design for Listed {
     #[inline(always)]
-    fn submit<const DETAIL: bool>(
-        &self,
-        sink: &Shared,
-        packet: KBox<Packet>,
-    ) -> Result<(), KBox<Packet>> {
+    fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>> {
         let Alone((count, list)) = &self.list;
 
         if !list.is_empty() && count.fetch_add(1u64, Relaxed) >= self.limit {
@@ -96,7 +83,7 @@ impl Design for Listed {
         if !list.push(packet) {
             return Ok(());
         }
-        let mut sink = sink::lock::<DETAIL>(sink);
+        let mut sink = sink.lock();
         let packets: Packets = list.take_all();
         count.store(0, Relaxed);
         let packets = put_each(&mut sink, packets.reverse());
@@ -107,12 +94,8 @@ impl Design for Listed {
 
 impl<const BATCHED: bool, const RING: bool> Design for Combined<BATCHED, RING> {
     #[inline(always)]
-    fn submit<const DETAIL: bool>(
-        &self,
-        sink: &Shared,
-        packet: KBox<Packet>,
-    ) -> Result<(), KBox<Packet>> {
-        let lock = || sink::lock::<DETAIL>(sink);
+    fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>> {
+        let lock = || sink.lock();
         let submitted = self
             .list
             .0
@@ -147,16 +130,37 @@ fn listed(plan: &Plan) -> Listed {
     }
 }
 
+/// A row of the tables: the benchmark, the end of the case's name, and the side of a design.
+pub(crate) type Row = (&'static str, &'static str, &'static str);
+
+// The rows of each design.
+const LOCK: &[Row] = &[
+    ("xmit-lock", " llist", "reference"),
+    ("xmit-lock", " batch enqueue", "reference"),
+];
+const LLIST: &[Row] = &[
+    ("xmit", "", "reference"),
+    ("xmit", " batch enqueue", "reference"),
+    ("xmit-lock", " llist", "ours"),
+];
+const COMBINER: &[Row] = &[("xmit", "", "ours")];
+const BATCH: &[Row] = &[
+    ("xmit", " batch enqueue", "ours"),
+    ("xmit-lock", " batch enqueue", "ours"),
+];
+const RING_LOCK: &[Row] = &[("xmit-ring", " one ring", "reference")];
+const RING: &[Row] = &[("xmit-ring", " one ring", "ours")];
+
 /// Runs a design and reports the results.
 type Run = fn(&Plan) -> Result;
 
 const DESIGNS: [Run; 6] = [
-    |plan| race::run("lock", plan, &Locked::<false>),
-    |plan| race::run("llist", plan, &listed(plan)),
-    |plan| race::run("combiner", plan, &combined::<false, false>(plan)),
-    |plan| race::run("batch", plan, &combined::<true, false>(plan)),
-    |plan| race::run("ring-lock", plan, &Locked::<true>),
-    |plan| race::run("ring", plan, &combined::<true, true>(plan)),
+    |plan| race::run(LOCK, plan, &Locked::<false>),
+    |plan| race::run(LLIST, plan, &listed(plan)),
+    |plan| race::run(COMBINER, plan, &combined::<false, false>(plan)),
+    |plan| race::run(BATCH, plan, &combined::<true, false>(plan)),
+    |plan| race::run(RING_LOCK, plan, &Locked::<true>),
+    |plan| race::run(RING, plan, &combined::<true, true>(plan)),
 ];
 
 /// Runs all designs, in an order that depends on the round.

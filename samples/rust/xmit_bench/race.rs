@@ -4,8 +4,10 @@
 
 use super::{
     cycles::Work,
-    designs::Design,
-    histogram::Histogram,
+    designs::{
+        Design,
+        Row, //
+    },
     sink::{
         self,
         Costs,
@@ -16,22 +18,14 @@ use super::{
 };
 use kernel::{
     kthread,
-    new_spinlock,
     prelude::*,
     processor::cpu_relax,
     softirq::BhGuard,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        SpinLock, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
     },
-    task::might_sleep,
-    time::{
-        Instant,
-        Monotonic, //
-    }, //
+    task::might_sleep, //
 };
 
 /// Number of packets after which a sender may be rescheduled.
@@ -48,62 +42,40 @@ pub(crate) struct Plan {
     pub(crate) costs: Costs,
     pub(crate) limit: u32,
     pub(crate) bound: u32,
-    /// In nanoseconds.
-    pub(crate) clock_step: u64,
 }
 
-/// Totals of all senders.
-struct Sent {
-    sent: u64,
-    dropped: u64,
-    latencies: Histogram,
-}
-
-/// Results of a run.
-struct Outcome {
-    counts: Counts,
-    dropped: u64,
-    latencies: Histogram,
-}
-
-/// Runs a design to measure its speed, and once more to count lock contention and latencies, which
-/// slows it down. Reports the results of both.
-pub(crate) fn run(name: &str, plan: &Plan, design: &impl Design) -> Result {
+/// Runs a design, and reports the time of a packet and its doorbells, if there are any, in each of
+/// its rows.
+pub(crate) fn run(rows: &[Row], plan: &Plan, design: &impl Design) -> Result {
     let senders = plan.senders;
-    let report = |what: &str, count: u64, packets: u64| {
-        pr_info!("{name}|{senders}|{what}|{count} {packets}\n");
-    };
-
+    let plural = if senders > 1 { "s" } else { "" };
     let mut times = [0; REPEATS];
+    let (mut doorbells, mut packets) = (0, 0);
+
     for time in &mut times {
-        let fast = race::<false>(plan, design)?;
-        let packets = fast.counts.packets.max(1);
-        *time = fast.counts.nanoseconds * 1000 / packets;
-        report("calls", fast.counts.calls, packets);
-        report("doorbells", fast.counts.doorbells, packets);
-        report("dropped", fast.dropped, packets);
-        pr_info!("{name}|{senders}|batches|{}\n", fast.counts.batches);
+        let counts = race(plan, design)?;
+        *time = counts.nanoseconds * 1000 / counts.packets.max(1);
+        doorbells += counts.doorbells;
+        packets += counts.packets;
     }
     times.sort_unstable();
-    pr_info!("{name}|{senders}|ps|{}\n", times[REPEATS / 2]);
-
-    let detail = race::<true>(plan, design)?;
-    let packets = detail.counts.packets.max(1);
-    report("acquired", detail.counts.acquired, packets);
-    report("contended", detail.counts.contended, packets);
-    pr_info!("{name}|{senders}|latencies|{}\n", detail.latencies);
+    let time = times[REPEATS / 2];
+    let share = 1000 * doorbells / packets.max(1);
+    for (bench, end, side) in rows {
+        pr_info!("bulk_bench: {bench}|{senders} sender{plural}{end}|{side}|{time}|ps\n");
+        if doorbells != 0 {
+            pr_info!(
+                "bulk_bench: {bench}|{senders} sender{plural}{end} doorbells|{side}|{share}|doorbells\n"
+            );
+        }
+    }
     Ok(())
 }
 
 /// Runs all senders until the sink has received the wanted number of packets.
-fn race<const DETAIL: bool>(plan: &Plan, design: &impl Design) -> Result<Outcome> {
+fn race(plan: &Plan, design: &impl Design) -> Result<Counts> {
     let sink = &*sink::new(plan.senders, plan.costs, plan.packets)?;
-    let start = Sent {
-        sent: 0,
-        dropped: 0,
-        latencies: Histogram::new(),
-    };
-    let total = &*KBox::pin_init(new_spinlock!(start), GFP_KERNEL)?;
+    let sent = &Atomic::new(0u64);
     let ready = &Atomic::new(0u32);
     let failed = &Atomic::new(false);
     let cpus = kthread::online_cpus().count();
@@ -121,7 +93,7 @@ fn race<const DETAIL: bool>(plan: &Plan, design: &impl Design) -> Result<Outcome
                     }
                     wait();
                 }
-                send::<DETAIL>(plan, design, sink, sender, packets, total);
+                send(plan, design, sink, sender, packets, sent);
             })
         });
         if result.is_err() {
@@ -130,21 +102,16 @@ fn race<const DETAIL: bool>(plan: &Plan, design: &impl Design) -> Result<Outcome
         result
     })?;
 
-    let (sink, total) = (sink.lock(), total.lock());
-    if sink.wrong != 0 || sink.taken() != total.sent {
+    let (sink, sent) = (sink.lock(), sent.load(Relaxed));
+    if sink.wrong != 0 || sink.taken() != sent {
         pr_err!(
-            "{} packets were sent, {} arrived, {} out of order\n",
-            total.sent,
+            "{sent} packets were sent, {} arrived, {} out of order\n",
             sink.taken(),
             sink.wrong
         );
         return Err(EIO);
     }
-    Ok(Outcome {
-        counts: sink.result().ok_or(EIO)?,
-        dropped: total.dropped,
-        latencies: total.latencies,
-    })
+    sink.result().ok_or(EIO)
 }
 
 /// Waits briefly, and lets other tasks run on this CPU.
@@ -154,17 +121,15 @@ fn wait() {
 }
 
 /// Sends packets until the run is over.
-fn send<const DETAIL: bool>(
+fn send(
     plan: &Plan,
     design: &impl Design,
     sink: &Shared,
     sender: usize,
     mut packets: Packets,
-    total: &SpinLock<Sent>,
+    sent: &Atomic<u64>,
 ) {
     let mut work = Work::new();
-    let mut latencies = Histogram::new();
-    let mut dropped = 0;
     let mut number = 0u32;
 
     while let Some(refilled) = refill(sink, sender, packets) {
@@ -179,26 +144,14 @@ fn send<const DETAIL: bool>(
             let Some(_guard) = BhGuard::new() else {
                 return;
             };
-            let before = DETAIL.then(Instant::<Monotonic>::now);
-            match design.submit::<DETAIL>(sink, packet) {
+            match design.submit(sink, packet) {
                 Ok(()) => number += 1,
-                Err(packet) => {
-                    dropped += 1;
-                    packets.push(packet);
-                }
-            }
-            if let Some(before) = before {
-                let time = u64::try_from(before.elapsed().as_nanos()).unwrap_or(0);
-                // Count a latency below the granularity of the clock as half of that.
-                latencies.add(time.max(plan.clock_step / 2));
+                Err(packet) => packets.push(packet),
             }
         }
         might_sleep();
     }
-    let mut total = total.lock();
-    total.sent += u64::from(number);
-    total.dropped += dropped;
-    total.latencies.merge(&latencies);
+    sent.add(u64::from(number), Relaxed);
 }
 
 /// Returns packets to send, waiting for sent ones to return if there are none, or [`None`] if the

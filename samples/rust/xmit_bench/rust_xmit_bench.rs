@@ -21,7 +21,6 @@ use kernel::prelude::*;
 
 mod cycles;
 mod designs;
-mod histogram;
 mod race;
 mod sink;
 
@@ -65,7 +64,7 @@ module! {
         },
         limit: u32 {
             default: 1000,
-            description: "Length of a list from which on packets are dropped",
+            description: "Length of a list from which on packets are refused",
         },
         bound: u32 {
             default: 64,
@@ -90,7 +89,6 @@ impl kernel::Module for RustXmitBench {
             doorbell: module_parameters::doorbell_cycles.value(),
         };
         let think = module_parameters::think_cycles.value();
-        let clock_step = cycles::clock_step();
 
         let mut senders = 1;
         while senders <= most {
@@ -102,7 +100,6 @@ impl kernel::Module for RustXmitBench {
                 costs,
                 limit: module_parameters::limit.value(),
                 bound: module_parameters::bound.value(),
-                clock_step,
             };
             designs::run_all(&plan, module_parameters::round.value())?;
             senders *= 2;

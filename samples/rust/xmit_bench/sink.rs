@@ -3,10 +3,7 @@
 //! The destination of packets: a queue, or a ring with a doorbell, that only one CPU at a time can
 //! use.
 
-use super::{
-    cycles::Work,
-    histogram::Histogram, //
-};
+use super::cycles::Work;
 use core::hint::black_box;
 use kernel::{
     impl_has_llist_node,
@@ -17,8 +14,7 @@ use kernel::{
             Chain,
             Node, //
         },
-        SpinLock,
-        SpinLockGuard, //
+        SpinLock, //
     },
     time::{
         Instant,
@@ -103,11 +99,7 @@ struct Sender {
 pub(crate) struct Counts {
     pub(crate) nanoseconds: u64,
     pub(crate) packets: u64,
-    pub(crate) calls: u64,
     pub(crate) doorbells: u64,
-    pub(crate) acquired: u64,
-    pub(crate) contended: u64,
-    pub(crate) batches: Histogram,
 }
 
 impl Counts {
@@ -115,11 +107,7 @@ impl Counts {
         Self {
             nanoseconds: 0,
             packets: 0,
-            calls: 0,
             doorbells: 0,
-            acquired: 0,
-            contended: 0,
-            batches: Histogram::new(),
         }
     }
 }
@@ -172,27 +160,11 @@ pub(crate) fn new(senders: u32, costs: Costs, wanted: u64) -> Result<Pin<KBox<Sh
     KBox::pin_init(new_spinlock!(sink), GFP_KERNEL)
 }
 
-/// Takes the lock. With `DETAIL`, counts whether it was contended.
-#[inline(always)]
-pub(crate) fn lock<const DETAIL: bool>(shared: &Shared) -> SpinLockGuard<'_, Sink> {
-    if !DETAIL {
-        return shared.lock();
-    }
-    let (mut guard, contended) = match shared.try_lock() {
-        Some(guard) => (guard, 0),
-        None => (shared.lock(), 1),
-    };
-    guard.counts.acquired += 1;
-    guard.counts.contended += contended;
-    guard
-}
-
 impl Sink {
     /// Takes packets in one call.
     #[inline(always)]
     pub(crate) fn put(&mut self, packets: impl Iterator<Item = KBox<Packet>>) {
         self.work.spend(self.costs.call);
-        self.counts.calls += 1;
         for packet in packets {
             self.take(packet);
         }
@@ -208,7 +180,6 @@ impl Sink {
     /// Accounts the packets that the caller has sent while it held the lock.
     #[inline(always)]
     pub(crate) fn worked(&mut self, packets: usize) {
-        self.counts.batches.add(packets as u64);
         self.counts.packets += packets as u64;
         if self.counts.packets < self.warm_up {
             return;

@@ -19,7 +19,7 @@ _LINE = re.compile(r"bulk_bench: ([^|]+)\|([^|]+)\|(ours|reference)\|(\d+)\|(\w+
 # Units of which more is better; of all others less is.
 RATES = frozenset({"Mbit/s"})
 # Units in which sides are compared, round by round.
-_COMPARED = frozenset({"ns", "times", "instructions", "per 1000", *RATES})
+_COMPARED = frozenset({"ns", "times", "instructions", "doorbells", *RATES})
 
 # Of a row: bench, case, unit.
 Key = tuple[str, str, str]

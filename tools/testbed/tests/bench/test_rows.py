@@ -45,6 +45,13 @@ class Rows(unittest.TestCase):
             (row.case, row.unit, row.ours, row.ratio), ("at rest", "bytes", 65536, None)
         )
 
+    def test_doorbells_are_a_row_with_a_target(self) -> None:
+        case = "xmit-ring|2 senders one ring doorbells"
+        row = parse(["round 1", f"bulk_bench: {case}|ours|50|doorbells",
+                     f"bulk_bench: {case}|reference|1000|doorbells"])[0]  # fmt: skip
+        self.assertEqual((row.ours, row.reference, row.ratio), (50, 1000, 20.0))
+        self.assertTrue(met(row))
+
     def test_a_reference_alone_is_an_error_that_names_the_case(self) -> None:
         with self.assertRaisesRegex(Failure, "slab, case bulk 1"):
             parse(["round 1", "bulk_bench: slab|bulk 1|reference|5|ps"])

@@ -76,5 +76,5 @@ def compare(found: Found) -> list[Row]:
         else Row.of_pairs(
             BENCH, case, "instructions", *(dict(enumerate(one)) for one in (ours, reference))
         )
-        for case, _, ours, reference in paired(found, qdisc.PAIRS)
+        for case, ours, reference in paired(found, qdisc.RUST, qdisc.C)
     ]

@@ -14,7 +14,7 @@ from typing import Any
 from testbed.bench.guest import measure
 from testbed.bench.rows import Row
 from testbed.bench.xmit import rounds
-from testbed.bench.xmit.rounds import LONG, Found, Pair, Seconds
+from testbed.bench.xmit.rounds import LONG, Found, Seconds
 from testbed.workshop import Built
 
 BENCH = "xmit-qdisc"
@@ -24,9 +24,8 @@ _QDISCS = {
     "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
     "pfifo": ["pfifo", "limit", "10000"],
 }
+# The designs: the list of __dev_xmit_skb(), and the list in Rust.
 C, RUST = "c", "rust"
-LABELS = {C: "list of __dev_xmit_skb()", RUST: "list in Rust"}
-PAIRS = (Pair(BENCH, RUST, C),)
 
 
 def _designs(qdisc: str) -> list[dict[str, Any]]:
@@ -78,4 +77,6 @@ def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Found]:
 
 def rows(found: Sequence[Found]) -> list[Row]:
     """The comparisons."""
-    return rounds.rows(found, PAIRS)
+    known = {(one.case, one.design): one.ns for one in found}
+    return [Row.of_pairs(BENCH, case, "ns", *both)
+            for case, *both in rounds.paired(known, RUST, C)]  # fmt: skip
