@@ -51,11 +51,11 @@ def queue(text: str, kind: str) -> Queue:
     return Queue(int(drops[1]), int(waiting[1]))
 
 
-def burst_drops(sent: Sent, delivered: int, dropped: int) -> int:
-    """Packets that were dropped because the list was full: only their senders count them.
+def check(sent: Sent, delivered: int, dropped: int) -> None:
+    """No packet may be lost without having been counted.
 
-    Senders also count some packets that the qdisc drops, so these are at most the refused ones.
-    Any further missing packets are lost without having been counted.
+    Those that were dropped because the list was full only their senders count. These also count
+    some packets that the qdisc drops, so at most the refused ones may be missing.
     """
     missing = sent.attempts - delivered - dropped
     if not 0 <= missing <= sent.refused:
@@ -63,7 +63,6 @@ def burst_drops(sent: Sent, delivered: int, dropped: int) -> int:
             f"of {sent.attempts} packets {delivered} came through and {dropped} were dropped, "
             f"which leaves {missing}; senders counted {sent.refused} refused"
         )
-    return missing
 
 
 def set_up() -> None:
@@ -134,10 +133,8 @@ def measure(
         return queue(run("tc", "-s", "qdisc", "show", "dev", DEVICE), kind)
 
     wait_for(lambda: state().waiting == 0, f"packets still waited in {kind}")
-    dropped = state().drops
-    burst = burst_drops(sent, delivered() - start, dropped)
-    found = {"ns": ns, "attempts": sent.attempts, "dropped": dropped, "burst": burst}
-    return found | counted
+    check(sent, delivered() - start, state().drops)
+    return {"ns": ns, **counted}
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def _all(plan: Mapping[str, Any], measure: Measure, results: Path) -> None:
             # Each is first equally often.
             turn = number % len(designs)
             for design in [*designs[turn:], *designs[:turn]]:
-                record = {"round": number, "case": cell["case"], "design": design["name"]}
+                record = {"pair": number, "case": cell["case"], "driver": design["name"]}
                 try:
                     record |= measure(cell, design, plan["seconds"])
                 except Wrong as error:

@@ -7,7 +7,6 @@ from testbed.bench import in_turn, summary, tcp
 from testbed.bench import rows as bench_rows
 from testbed.bench.about import REFERENCES
 from testbed.bench.xmit import qdisc
-from testbed.bench.xmit.rounds import SHORT
 from testbed.build.kernel import UML
 from testbed.catalogue import MEMORY
 from testbed.harness.results import Results
@@ -28,7 +27,7 @@ def test_bench(ready: Ready, results: Results) -> None:
     rows += compared.rows
     results.none("TCP over a cable", compared.failed)
     try:
-        rows += qdisc.rows(qdisc.run(built, 1, SHORT))
+        rows += qdisc.run(built, 1, qdisc.SHORT)
     except Failure as error:
         # An uncounted loss of a packet, for instance.
         results.add("qdiscs", error.on_one_line)

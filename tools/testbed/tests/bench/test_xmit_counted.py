@@ -8,12 +8,12 @@ import json
 import pytest
 
 from insn.counts import FunctionCount, WindowCount
-from testbed.bench.xmit import counted, qdisc
+from testbed.bench.xmit import counted
 from testbed.host.ui import Failure
 
 
-def _line(design: str, packets: int) -> str:
-    return json.dumps({"case": "2 senders fq", "design": design, "counted": packets})
+def _line(pair: int, driver: str, packets: int) -> str:
+    return json.dumps({"pair": pair, "case": "2 senders fq", "driver": driver, "counted": packets})
 
 
 def _window(total: int, waiting: int, complete: bool = True) -> WindowCount:
@@ -25,23 +25,21 @@ def _window(total: int, waiting: int, complete: bool = True) -> WindowCount:
 
 
 def test_windows_belong_to_lines_in_order() -> None:
-    lines = [_line(qdisc.RUST, 10), _line(qdisc.C, 20), _line(qdisc.RUST, 10)]
-    found = counted.per_packet(lines, [_window(900, 0), _window(2000, 400), _window(1100, 50)])
-    assert found["2 senders fq", qdisc.RUST] == [90.0, 110.0]
-    assert found["2 senders fq", qdisc.C] == [100.0]
-    assert found["2 senders fq waiting", qdisc.RUST] == [0.0, 5.0]
-    assert found["2 senders fq waiting", qdisc.C] == [20.0]
+    lines = [_line(1, "rust", 10), _line(1, "c", 20), _line(2, "rust", 10)]
+    windows = [_window(900, 0), _window(2000, 400), _window(1100, 50)]
+    total, waiting = counted.per_packet(lines, windows)
+    assert (total.ours, total.reference, total.ratio) == (100.0, 100.0, 100 / 90)
+    assert (waiting.ours, waiting.reference) == (2.5, 20.0)
 
 
 def test_a_lost_or_open_window_is_refused() -> None:
     for windows in ([], [_window(1, 0, complete=False)]):
         with pytest.raises(Failure, match="of 1 measurements were counted"):
-            counted.per_packet([_line(qdisc.C, 10)], windows)
+            counted.per_packet([_line(1, "c", 10)], windows)
 
 
 def test_rows_compare_pairs_and_waiting_has_no_ratio() -> None:
-    lines = [_line(qdisc.RUST, 10), _line(qdisc.C, 10)]
-    found = counted.per_packet(lines, [_window(1000, 0), _window(2000, 400)])
-    total, waiting = counted.compare(found)
+    lines = [_line(1, "rust", 10), _line(1, "c", 10)]
+    total, waiting = counted.per_packet(lines, [_window(1000, 0), _window(2000, 400)])
     assert (total.case, total.ours, total.ratio) == ("2 senders fq", 100.0, 2.0)
     assert (waiting.case, waiting.reference, waiting.ratio) == ("2 senders fq waiting", 40.0, None)

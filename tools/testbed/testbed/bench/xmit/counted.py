@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from insn.counts import WindowCount
 from testbed.bench import instructions
-from testbed.bench.rows import Row
+from testbed.bench.rows import Row, no_values
 from testbed.bench.xmit import qdisc
-from testbed.bench.xmit.rounds import paired
 from testbed.host.ui import Failure, say
 from testbed.workshop import Built
 
@@ -28,9 +27,6 @@ _WAITING = ("queued_spin_lock_slowpath", "queued_read_lock_slowpath", "queued_wr
 # The end of the cases' names that have those.
 _WAITS = " waiting"
 
-# By case and design, the values of all rounds.
-Found = dict[tuple[str, str], list[float]]
-
 
 def run(ready: Built) -> list[Row]:
     """Boot with each number of processors, count, return the comparisons."""
@@ -39,11 +35,11 @@ def run(ready: Built) -> list[Row]:
         if senders > (present := len(os.sched_getaffinity(0))):
             say(f"skipped: {senders} senders need as many processors, and there are {present}")
         else:
-            rows += compare(_count(ready, senders))
+            rows += _count(ready, senders)
     return rows
 
 
-def _count(ready: Built, senders: int) -> Found:
+def _count(ready: Built, senders: int) -> list[Row]:
     plan = {"rounds": _ROUNDS, "seconds": _SECONDS, "counted": True,
             "cells": qdisc.cells_of_pktgen(senders)}  # fmt: skip
     title = f"counting instructions of {senders} senders: {_ROUNDS} rounds"
@@ -52,29 +48,19 @@ def _count(ready: Built, senders: int) -> Found:
     return per_packet(outcome.results.get(f"{qdisc.BENCH}.jsonl", "").splitlines(), windows)
 
 
-def per_packet(lines: Sequence[str], windows: Sequence[WindowCount]) -> Found:
+def per_packet(lines: Sequence[str], windows: Sequence[WindowCount]) -> list[Row]:
     """Instructions per packet; each line of the guest belongs to a window, in order."""
     records = [json.loads(line) for line in lines]
     if len(records) != len(windows) or not all(one.complete for one in windows):
         raise Failure(f"{len(windows)} windows of {len(records)} measurements were counted")
-    found: Found = {}
+    values = no_values()
     for record, window in zip(records, windows, strict=True):
         waiting = sum(one.instructions for one in window.functions
                       if one.function.endswith(_WAITING))  # fmt: skip
-        packets = record["counted"]
         for end, value in (("", sum(window.by_module.values())), (_WAITS, waiting)):
-            key = (record["case"] + end, record["design"])
-            found.setdefault(key, []).append(value / packets)
-    return found
-
-
-def compare(found: Found) -> list[Row]:
-    """The comparisons. Waiting may be none at all, by which nothing can be divided."""
-    return [
-        Row.of_events(BENCH, case, "instructions", ours, reference)
-        if case.endswith(_WAITS)
-        else Row.of_pairs(
-            BENCH, case, "instructions", *(dict(enumerate(one)) for one in (ours, reference))
-        )
-        for case, ours, reference in paired(found, qdisc.RUST, qdisc.C)
-    ]
+            sides = values[BENCH, record["case"] + end, "instructions"]
+            sides[record["driver"] == "rust"][record["pair"]] = value / record["counted"]
+    # Waiting may be none at all, by which nothing can be divided.
+    return [Row.of_events(*key, sides[True].values(), sides[False].values())
+            if key[1].endswith(_WAITS) else Row.of_pairs(*key, sides[True], sides[False])
+            for key, sides in values.items()]  # fmt: skip

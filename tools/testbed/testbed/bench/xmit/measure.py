@@ -13,4 +13,4 @@ def run(ready: Built, number: int) -> list[Row]:
     """Send into a sink and into a qdisc, for a number of rounds each; the comparisons."""
     title = f"transmitting in User-Mode Linux, 2 CPUs: {number} rounds"
     sink = parse(run_modules(ready, BENCH, [BENCH], number, title))
-    return [*sink, *qdisc.rows(qdisc.run(ready, number))]
+    return [*sink, *qdisc.run(ready, number)]

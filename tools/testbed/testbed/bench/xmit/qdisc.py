@@ -8,29 +8,32 @@ processes with UDP sockets that take batches, possibly more than there are proce
 guest/qdisc_bench.py measures; this module selects the cases and makes the rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.bench.guest import measure
-from testbed.bench.rows import Row
-from testbed.bench.xmit import rounds
-from testbed.bench.xmit.rounds import LONG, Found, Seconds
+from testbed.bench.in_turn import Figure, collect
+from testbed.bench.rows import Row, rows_of
+from testbed.host.ui import Failure
 from testbed.workshop import Built
 
 BENCH = "xmit-qdisc"
+# Seconds of sending: before packets count, and while they do. The short ones are for a test.
+Seconds = Mapping[str, float]
+LONG: Seconds = {"warm": 0.1, "window": 0.4}
+SHORT: Seconds = {"warm": 0.02, "window": 0.05}
 
 # By default fq allows 100 packets of a flow in the queue, fewer than a sender may have in flight.
 _QDISCS = {
     "fq": ["fq", "limit", "10000", "flow_limit", "1000"],
     "pfifo": ["pfifo", "limit", "10000"],
 }
-# The designs: the list of __dev_xmit_skb(), and the list in Rust.
-C, RUST = "c", "rust"
 
 
 def _designs(qdisc: str) -> list[dict[str, Any]]:
+    """The list of __dev_xmit_skb(), and the list in Rust."""
     return [{"name": name, "qdisc": _QDISCS[qdisc], "switches": {"xmit_llist_rust": rust}}
-            for name, rust in ((C, 0), (RUST, 1))]  # fmt: skip
+            for name, rust in (("c", 0), ("rust", 1))]  # fmt: skip
 
 
 # Loads, and their words in the names of cases.
@@ -63,20 +66,25 @@ def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
     return [_cell(_PKTGEN, senders, kind) for load, kind in _ALL if load == _PKTGEN]
 
 
-def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Found]:
-    """Boot, measure, and return the results; a short run takes a few cases."""
+def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Row]:
+    """Boot, measure, and return the comparisons; a short run takes a few cases."""
     some = cells(few=seconds != LONG)
     plan = {"rounds": number, "seconds": seconds, "cells": some}
     title = f"queueing disciplines in User-Mode Linux, 2 CPUs: {number} rounds"
     guest = ready.uml(BENCH)
     outcome = measure(guest, "qdisc_bench.py", title, plan, timeout=1800, ports=0)
-    found = rounds.parse(outcome.results.get(f"{BENCH}.jsonl", "").splitlines())
-    rounds.complete(found, some, number)
+    return rows(outcome.results.get(f"{BENCH}.jsonl", "").splitlines(), some, number)
+
+
+def rows(lines: Sequence[str], some: Sequence[Mapping[str, Any]], number: int) -> list[Row]:
+    """The comparisons in the guest's lines; both sides of a cell are there in each round."""
+    found = rows_of(collect(lines, _figures))
+    compared = {row.case: len(row.ratios) for row in found}
+    for cell in some:
+        if (count := compared.get(cell["case"], 0)) != number:
+            raise Failure(f"{cell['case']}: {count} of {number} rounds were measured")
     return found
 
 
-def rows(found: Sequence[Found]) -> list[Row]:
-    """The comparisons."""
-    known = {(one.case, one.design): one.ns for one in found}
-    return [Row.of_pairs(BENCH, case, "ns", *both)
-            for case, *both in rounds.paired(known, RUST, C)]  # fmt: skip
+def _figures(record: Mapping[str, Any]) -> Iterator[Figure]:
+    yield "ns", (BENCH, record["case"], "ns")
