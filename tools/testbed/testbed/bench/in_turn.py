@@ -8,7 +8,7 @@ cases, and turns the guest's lines into rows: ours is Rust, the reference is C.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +19,8 @@ from testbed.host.ui import Failure
 from testbed.workshop import Built
 
 SHARED = "shared tails"
-# Of a guest with one pair.
-_SECONDS = 180
-# Of a guest, at least.
-_LEAST_SECONDS = 900
+# Of a pair; and of a guest, at least.
+_SECONDS, _LEAST_SECONDS = 180, 900
 
 Cell = dict[str, Any]
 # A name in a line of the guest, and its row.
@@ -67,11 +65,6 @@ class InTurn:
     cells: Callable[[Machine], list[Cell]]
     # Rows from the guest's lines, in the order of their first line.
     parse: Callable[[Iterable[str]], list[Row]]
-
-    @property
-    def file(self) -> str:
-        """The file with the guest's lines."""
-        return f"{self.name}.jsonl"
 
     def plans(self, text: str) -> list[tuple[Machine, list[Cell]]]:
         """The machines with their cases: all, or those with one of these words in their names."""
@@ -121,24 +114,47 @@ class Measured:
 def run(bench: InTurn, ready: Built, rounds: int) -> Measured:
     """Boot, measure, and return the rows. A case that fails takes no other one with it."""
     found = Measured([], [], [])
-    processors = len(os.sched_getaffinity(0))
+    processors, drivers = len(os.sched_getaffinity(0)), ready.env.drivers
+    for driver in drivers:
+        ready.kernels["uml"].module(driver)
     for machine, wanted in bench.plans(ready.env.settings.text("CASES")):
         if machine.needs > processors:
             found.skipped += [f"{cell['case']}: needs {machine.needs} processors, here are "
                               f"{processors}" for cell in wanted]  # fmt: skip
             continue
-        lines = []
-        try:
-            lines = measure(bench, ready, machine, wanted, rounds)
-        except Failure as error:
-            found.failed.append(f"{machine.suffix}: {error.on_one_line}")
-            path = ready.env.out / f"results/{bench.file}"
-            lines = path.read_text().splitlines() if path.exists() else []
-        found.failed += failures(lines)
+        title = f"{bench.title} in User-Mode Linux, {machine.suffix}: {rounds} pairs"
+        plan = {"pairs": rounds, "drivers": drivers, "cells": wanted, "queues": machine.queues}
+        lines = measure(
+            ready, bench.name, title, plan, _SECONDS * rounds, found,
+            name=f"{bench.name}-{machine.suffix.replace(' ', '-')}", cpus=machine.cpus,
+            ports=2 * len(drivers), shared_tails=machine.shared,
+        )  # fmt: skip
         found.rows += bench.parse(lines)
     # A bench is a block of the table: options have their own.
     found.rows.sort(key=lambda row: row.bench)
     return found
+
+
+def measure(
+    ready: Built, bench: str, title: str, plan: Mapping[str, Any], seconds: float, found: Measured,
+    *, name: str, cpus: int, **job: Any,
+) -> list[str]:  # fmt: skip
+    """The lines of one guest; `found` gets what has failed. What it wrote before that counts."""
+    path = ready.env.out / f"results/{bench}.jsonl"
+    path.unlink(missing_ok=True)
+    try:
+        with awake(sorted(os.sched_getaffinity(0))[:cpus], os.getpid()):
+            guest.measure(
+                ready.uml(name), f"{bench}_bench.py", title, plan, failed_cases=2, cpus=cpus,
+                timeout=max(_LEAST_SECONDS, seconds), accel="native", pinned=True, **job,
+            )  # fmt: skip
+    except Failure as error:
+        found.failed.append(f"{name}: {error.on_one_line}")
+    if not path.exists():
+        return []
+    lines = path.rename(path.with_stem(name)).read_text().splitlines()
+    found.failed += failures(lines)
+    return lines
 
 
 def failures(lines: Iterable[str]) -> list[str]:
@@ -146,25 +162,3 @@ def failures(lines: Iterable[str]) -> list[str]:
     records = [json.loads(line) for line in lines]
     return [f"{one['case']}: {one['failed']} (pair {one['pair']}, exit code of the guest 2)"
             for one in records if "failed" in one]  # fmt: skip
-
-
-def measure(
-    bench: InTurn, ready: Built, machine: Machine, wanted: list[Cell], rounds: int
-) -> list[str]:
-    """The lines of one guest."""
-    env = ready.env
-    for driver in env.drivers:
-        ready.kernels["uml"].module(driver)
-    plan = {"pairs": rounds, "drivers": env.drivers, "cells": wanted, "queues": machine.queues}
-    name = f"{bench.name}-{machine.suffix.replace(' ', '-')}"
-    title = f"{bench.title} in User-Mode Linux, {machine.suffix}: {rounds} pairs"
-    lines = env.out / f"results/{bench.file}"
-    lines.unlink(missing_ok=True)
-    with awake(sorted(os.sched_getaffinity(0))[: machine.cpus], os.getpid()):
-        outcome = guest.measure(
-            ready.uml(name), f"{bench.name}_bench.py", title, plan, failed_cases=2,
-            timeout=max(_LEAST_SECONDS, _SECONDS * rounds), cpus=machine.cpus, accel="native",
-            ports=2 * len(env.drivers), shared_tails=machine.shared, pinned=True,
-        )  # fmt: skip
-    lines.rename(lines.with_stem(name))
-    return outcome.results.get(bench.file, "").splitlines()

@@ -7,6 +7,7 @@ import json
 import os
 import tempfile
 import unittest
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -153,36 +154,37 @@ class Runs(unittest.TestCase):
     """Guests that fail, and processors that are missing."""
 
     def measured(self, folder: Path, processors: int, failing: str) -> in_turn.Measured:
-        def measure(_: Any, ready: Any, machine: in_turn.Machine, *__: Any) -> list[str]:
-            record = json.dumps(one("c", 1, 1000.0) | {"case": f"x {machine.suffix}"})
-            if machine.suffix == failing:
-                (folder / "results" / FORWARD.file).write_text(record + "\n")
+        def measure(*_: Any, cpus: int, shared_tails: bool, **__: Any) -> None:
+            suffix = f"{cpus} cpus{' shared tails' if shared_tails else ''}"
+            record = json.dumps(one("c", 1, 1000.0) | {"case": f"x {suffix}"})
+            (folder / "results" / "forward.jsonl").write_text(record + "\n")
+            if suffix == failing:
                 raise Failure("no end after 900 s", "console: log")
-            return [record]
 
-        ready = mock.Mock()
+        ready = mock.MagicMock()
         ready.env.out = folder
+        ready.env.drivers = ["rust", "c"]
         ready.env.settings.text.return_value = ""
         (folder / "results").mkdir()
         with (
-            mock.patch.object(in_turn, "measure", measure),
+            mock.patch.object(in_turn.guest, "measure", measure),
+            mock.patch.object(in_turn, "awake", lambda *_: nullcontext()),
             mock.patch.object(os, "sched_getaffinity", return_value=set(range(processors))),
         ):
             return in_turn.run(FORWARD, ready, 1)
 
     def test_a_guest_that_fails_keeps_its_rows_and_leaves_the_others(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            found = self.measured(Path(folder), 4, "1 cpu")
+            found = self.measured(Path(folder), 4, "1 cpus")
         self.assertEqual(len(found.rows), len(MACHINES))
         self.assertEqual(found.skipped, [])
-        self.assertEqual(found.failed, ["1 cpu: no end after 900 s | console: log"])
+        self.assertEqual(found.failed, ["forward-1-cpu: no end after 900 s | console: log"])
 
     def test_cases_that_need_more_processors_are_skipped_and_say_so(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             found = self.measured(Path(folder), 2, "")
         self.assertEqual(found.failed, [])
-        self.assertEqual({row.case for row in found.rows}, {
-            f"x {machine.suffix}" for machine in MACHINES if not machine.queues})  # fmt: skip
+        self.assertEqual(len(found.rows), sum(not machine.queues for machine in MACHINES))
         self.assertIn("64 flows 2 queues 2 cpus: needs 3 processors, here are 2", found.skipped)
 
 
