@@ -8,7 +8,9 @@ circumstances: date, commit, processor, kernel, rounds.
 from __future__ import annotations
 
 import json
+import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -19,7 +21,6 @@ from testbed.bench.rows import Row
 from testbed.catalogue import MEMORY
 from testbed.env import Env
 from testbed.host import proc
-from testbed.host.machine import describe_machine
 from testbed.host.ui import Failure, say
 
 FOLDER = Path("tools/testbed/record/results")
@@ -55,10 +56,9 @@ class Circumstances:
     @classmethod
     def now(cls, env: Env, kernel: str, rounds: int = 1) -> Circumstances:
         """Those of a measurement made now, from this clone."""
-        machine = describe_machine("native")
-        cpu, processors = machine["cpu"] or platform.machine(), machine["cores"] or 1
-        today = datetime.now(UTC).date().isoformat()
-        return cls(today, commit(env.clone), cpu, processors, kernel, rounds)
+        found = re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)
+        cpu, today = found[1] if found else platform.machine(), datetime.now(UTC).date()
+        return cls(today.isoformat(), commit(env.clone), cpu, os.cpu_count() or 1, kernel, rounds)
 
     @classmethod
     def of(cls, content: Content) -> Circumstances:

@@ -72,7 +72,7 @@ def _judge_cost(built: Built, record: dict[str, Any], results: Results) -> None:
     names = {case: f"instructions per packet, {case}, against the record"
              for case in insn_cost.JUDGED}  # fmt: skip
     known = insn_cost.load(built.env.clone / insn_cost.RECORD)
-    release = record["kernel"]["release"]
+    release = record["conditions"]["kernel"]
     if known.get("kernel") != release:
         why = f"the record is of {known.get('kernel')}, this is {release}"
         results.skip_all(names.values(), why)

@@ -2,6 +2,7 @@
 """make demo: both drivers forward packets in the same kernel, compared."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from testbed.bench import guest, instructions, report
@@ -13,7 +14,6 @@ from testbed.boot.dmesg import Complaint
 from testbed.boot.job import Outcome
 from testbed.build.kernel import UML
 from testbed.env import Env
-from testbed.host.machine import describe_kernel, describe_machine
 from testbed.host.ui import Failure, clock, say, since_start
 from testbed.workshop import Built, built, default_config
 
@@ -109,8 +109,8 @@ def measure(
         "drivers": drivers,
         "ratio": ratios(drivers),
         "card": card,
-        "kernel": describe_kernel(env, kernel),
-        "machine": describe_machine(ready.accel(config)),
+        "accel": ready.accel(config),
+        "conditions": asdict(records.Circumstances.now(env, kernel.release)),
     }
     return record, complaints
 
@@ -129,7 +129,7 @@ def main(env: Env) -> int:
     say(*(f"wrong: {text}" for text in wrong))
     if env.settings.switch("RECORD") and not wrong and not complaints:
         content = {name: record[name] for name in ("drivers", "ratio")}
-        records.keep(env, "demo", content, record["kernel"]["release"])
+        records.keep(env, "demo", content, record["conditions"]["kernel"])
         report.renew(env.clone)
     say(f"written: {env.out / 'demo.json'}; all of it took {clock(since_start())}")
     return 1 if wrong or complaints else 0
