@@ -18,7 +18,7 @@ from testbed.host import debian
 from testbed.host.tables import rows
 from testbed.host.ui import Failure, Step, say, similar
 from testbed.selftests import record
-from testbed.selftests.results import FAIL, SKIP, Program, parse, silent
+from testbed.selftests.results import Program, parse, silent
 from testbed.workshop import Built
 
 KERNELS = (SELFTESTS, SELFTESTS_VM)
@@ -122,9 +122,6 @@ def both(ready: Built, names: Sequence[str]) -> tuple[dict[str, list[Program]], 
     found = {driver: run(ready, driver, names) for driver in record.DRIVERS}
     results = {driver: record.of_driver(found[driver]) for driver in sorted(found, reverse=True)}
     say(*(f"    {line}" for line in record.table(results)))
-    for words, result in (("fails", FAIL), ("is skipped", SKIP)):
-        for line in record.behind(results, result):
-            say(f"    passes with the C driver, {words} with the Rust driver: {line}")
     return found, results
 
 

@@ -79,15 +79,3 @@ def reasons(record: Mapping[str, Any]) -> list[str]:
         *(f"| {program} | {count} | {cause} | {why} |"
           for (program, cause, why), count in found.items()),
     ]  # fmt: skip
-
-
-def behind(record: Mapping[str, Any], result: str = FAIL) -> list[str]:
-    """Cases that pass with the C driver and have another result with the Rust driver."""
-    found = []
-    for program, entry in record.get("c", {}).items():
-        others = record.get("rust", {}).get(program, {"cases": {}})["cases"]
-        for name, case in entry["cases"].items():
-            other = others.get(name, {"result": FAIL, "reason": "no result"})
-            if case["result"] == PASS and other["result"] == result:
-                found.append(f"{program} {name}: {other['reason']}")
-    return found

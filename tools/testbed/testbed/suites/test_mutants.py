@@ -8,7 +8,6 @@ takes seconds. JUDGE=0 shows which of them live without the judge of the model.
 
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,22 +133,6 @@ def _run(live: Live, program: str) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def table() -> Iterator[dict[str, str | None]]:
-    """The fates of the mutants so far, printed at the end."""
-    fates: dict[str, str | None] = {}
-    yield fates
-    if fates:
-        say("")
-        say(*(f"    {name:<24} {_fate(objection)}" for name, objection in fates.items()))
-        killed = sum(objection is not None for objection in fates.values())
-        say(f"    {killed} of {len(fates)} mutants killed")
-
-
-def _fate(objection: str | None) -> str:
-    return f"killed by {objection}" if objection else "SURVIVED"
-
-
-@pytest.fixture(scope="session")
 def control(ready: Ready) -> None:
     """Without a defect there is no objection: those to mutants are to the mutants."""
     if objection := _objection(ready, None, "none", _CONTROL):
@@ -160,14 +143,12 @@ def control(ready: Ready) -> None:
 @pytest.mark.usefixtures("control")
 @pytest.mark.parametrize(("program", "mutant"), _parameters())
 def test_mutant(
-    env: Env, ready: Ready, results: Results, table: dict[str, str | None],
-    program: str, mutant: Mutant,
+    env: Env, ready: Ready, results: Results, program: str, mutant: Mutant
 ) -> None:  # fmt: skip
     """A defect is noticed."""
     judge = not env.settings.given("JUDGE") or env.settings.switch("JUDGE")
     objection = _objection(ready, mutant.patch, program, mutant.program, judge)
-    table[program] = objection
-    say(f"      {program} {_fate(objection)}")
+    say(f"      {program} {f'killed by {objection}' if objection else 'SURVIVED'}")
     if objection or judge:
         results.add(mutant.about, None if objection else "survived")
     else:

@@ -203,7 +203,3 @@ class Record(unittest.TestCase):
                 "| **all** | **3** | **2** | **4** | **0** | **2** | **2** |",
             ],
         )
-
-    def test_what_passes_with_the_c_driver_only(self) -> None:
-        self.assertIn("stats.py qstat_by_ifindex: ", record.behind(self.record))
-        self.assertIn("loopback.sh loopback: no result", record.behind(self.record))
