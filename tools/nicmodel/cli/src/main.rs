@@ -72,9 +72,6 @@ pub struct ServeArguments {
     #[arg(long, default_value = "10fb", value_parser =
         PossibleValuesParser::new(["10fb", "10fc", "10f7"]).try_map(|id| u16::from_str_radix(&id, 16)))]
     pub device_id: u16,
-    /// End when the last hypervisor has left.
-    #[arg(long)]
-    pub once: bool,
     /// Judge the driver: refuse and count all that the datasheet forbids, and be as slow and
     /// undefined as it allows.
     #[arg(long)]

@@ -34,8 +34,8 @@ pub struct Port {
 
 /// Whether the arguments fit together.
 pub fn check(arguments: &ServeArguments) -> Result<()> {
-    if arguments.transport == Transport::Stream && (arguments.trap || arguments.once) {
-        bail!("--trap and --once are for the modelled card, not for --transport stream");
+    if arguments.transport == Transport::Stream && arguments.trap {
+        bail!("--trap is for the modelled card, not for --transport stream");
     }
     if arguments.transport == Transport::Vhost && arguments.ports > UML_DEVICES {
         bail!(

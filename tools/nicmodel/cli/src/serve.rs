@@ -20,7 +20,7 @@ use crate::{ServeArguments, Transport};
 use crate::{ports, sigbus};
 
 /// Signals that end the process, and the one by which the last server says that it is done.
-const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1];
+const STOP: [libc::c_int; 2] = [libc::SIGTERM, libc::SIGINT];
 
 /// Serves.
 pub fn serve(arguments: &ServeArguments) -> Result<()> {
@@ -72,7 +72,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<()> {
     let socket = arguments.dir.join("control.sock");
     Control::start(&socket, arguments.ports.into(), devices, requests, kick)?;
     let servers = ports.into_iter().map(|port| port.server).collect();
-    start_servers(servers, arguments.once)?;
+    start_servers(servers)?;
     paths.push(socket);
 
     println!("ready");
@@ -102,10 +102,9 @@ fn make_private(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn start_servers(servers: Vec<Box<dyn Server>>, once: bool) -> Result<()> {
-    let mut threads = Vec::new();
+fn start_servers(servers: Vec<Box<dyn Server>>) -> Result<()> {
     for (i, server) in servers.into_iter().enumerate() {
-        threads.push(spawn(&format!("port{i}"), move || {
+        spawn(&format!("port{i}"), move || {
             loop {
                 match server.serve() {
                     Ok(true) => {}
@@ -116,33 +115,18 @@ fn start_servers(servers: Vec<Box<dyn Server>>, once: bool) -> Result<()> {
                     }
                     Err(error) => eprintln!("nicmodel: port {i}: {error}"),
                 }
-                if once {
-                    break;
-                }
             }
-        })?);
-    }
-    if once {
-        spawn("once", move || {
-            for thread in threads {
-                // A thread that panicked has left, too.
-                let _ = thread.join();
-            }
-            // SAFETY: sends a signal to this very process, which waits for it.
-            unsafe { libc::kill(libc::getpid(), libc::SIGUSR1) };
         })?;
     }
     Ok(())
 }
 
-fn spawn<T: Send + 'static>(
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> Result<thread::JoinHandle<T>> {
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .with_context(|| format!("cannot start thread {name}"))
+        .with_context(|| format!("cannot start thread {name}"))?;
+    Ok(())
 }
 
 fn signal_set() -> libc::sigset_t {

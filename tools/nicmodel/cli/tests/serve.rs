@@ -332,19 +332,6 @@ fn a_line_without_end_ends_the_connection_only() {
 }
 
 #[test]
-fn once_ends_when_the_hypervisor_has_left() {
-    for transport in ["vfio", "vhost"] {
-        let arguments = ["--once", "--ports", "2", "--transport", transport];
-        let mut model = Model::start(&format!("once-{transport}"), &arguments);
-        for port in 0..2 {
-            drop(UnixStream::connect(model.folder.join(format!("port{port}.sock"))).unwrap());
-        }
-        assert_eq!(model.wait().code(), Some(0), "{transport}");
-        assert!(!model.folder.join("port0.sock").exists(), "{transport}");
-    }
-}
-
-#[test]
 fn what_was_left_behind_is_replaced() {
     for transport in ["vfio", "vhost", "stream"] {
         let (name, arguments) = (format!("stale-{transport}"), ["--transport", transport]);

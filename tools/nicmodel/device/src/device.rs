@@ -380,7 +380,7 @@ impl Device {
     /// A 32-bit read of BAR 0.
     pub fn register_read(&self, at: u32) -> u32 {
         let value = self.answer(at);
-        self.trace.read(at, value);
+        self.trace.read(at);
         self.watches.note(at, watch::Access::Read);
         value
     }
@@ -427,7 +427,7 @@ impl Device {
 
     /// A 32-bit write of BAR 0.
     pub fn register_write(&self, at: u32, value: u32) {
-        self.trace.write(at, value);
+        self.trace.write(at);
         self.carry_out(at, value);
         self.watches.note(at, watch::Access::Write);
     }

@@ -26,12 +26,6 @@ pub struct Use {
     pub reads: u64,
     /// Writes.
     pub writes: u64,
-    /// The value that was read last.
-    pub read: Option<u32>,
-    /// The value that was written last.
-    pub written: Option<u32>,
-    /// The first access is the one of this number in the trace, from 0.
-    pub first: u64,
 }
 
 /// A phase, as its client has named it.
@@ -54,7 +48,6 @@ pub struct Trace {
 struct Log {
     phases: Vec<Phase>,
     current: usize,
-    accesses: u64,
 }
 
 impl Trace {
@@ -90,25 +83,19 @@ impl Trace {
         self.log().phases.clone()
     }
 
-    /// A read, and the driver's answer.
+    /// A read.
     #[inline]
-    pub(crate) fn read(&self, at: u32, value: u32) {
+    pub(crate) fn read(&self, at: u32) {
         if self.on.load(Ordering::Relaxed) {
-            self.count(at, |one| {
-                one.reads += 1;
-                one.read = Some(value);
-            });
+            self.count(at, |one| one.reads += 1);
         }
     }
 
-    /// A write, as the driver made it.
+    /// A write.
     #[inline]
-    pub(crate) fn write(&self, at: u32, value: u32) {
+    pub(crate) fn write(&self, at: u32) {
         if self.on.load(Ordering::Relaxed) {
-            self.count(at, |one| {
-                one.writes += 1;
-                one.written = Some(value);
-            });
+            self.count(at, |one| one.writes += 1);
         }
     }
 
@@ -118,15 +105,10 @@ impl Trace {
         if at as usize >= BYTES {
             return;
         }
-        let mut guard = self.log();
-        let log = &mut *guard;
-        let first = log.accesses;
-        log.accesses += 1;
-        if let Some(phase) = log.phases.get_mut(log.current) {
-            change(phase.registers.entry(at & !3).or_insert(Use {
-                first,
-                ..Use::default()
-            }));
+        let mut log = self.log();
+        let current = log.current;
+        if let Some(phase) = log.phases.get_mut(current) {
+            change(phase.registers.entry(at & !3).or_default());
         }
     }
 }
