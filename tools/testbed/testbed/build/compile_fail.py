@@ -5,7 +5,6 @@ A case is a file whose first line states the compiler's expected answer:
 
     //@ error: E0382 use of moved value
     //@ error: none lifetime may not live long enough
-    //@ pass
 
 The code is followed by words that the message must contain; "none" stands for
 errors without a code. All errors of a case must have that code. The misuse is
@@ -16,7 +15,7 @@ go:
     pool.alloc()
 
 With the correct code each case must compile, which proves that it fails because
-of the misuse alone. A case with "pass" has none: it shows correct use.
+of the misuse alone.
 
 The flags are those with which the kernel's build compiled one of its modules.
 """
@@ -35,7 +34,7 @@ from testbed.host.ui import Failure
 
 Result = tuple[str, bool, str]
 
-_HEADER = re.compile(r"^//@ (?:(?P<ok>pass)|error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?)$")
+_HEADER = re.compile(r"^//@ error: (?P<code>E\d{4}|none)(?: (?P<text>\S.*))?$")
 _MARK = re.compile(r"^\s*//~(?: (?P<right>.*))?$")
 _TIMEOUT = 300.0
 # Inputs and outputs of the module whose flags are used.
@@ -44,11 +43,10 @@ _FILES = re.compile(r"--emit=|.*\.rs$|-Dwarnings$")
 
 @dataclass(frozen=True)
 class Expectation:
-    """The compiler's expected answer to a case; no code and no text if it must accept it."""
+    """The compiler's expected error."""
 
-    passes: bool
-    code: str | None = None
-    text: str = ""
+    code: str | None
+    text: str
 
 
 def expectation(source: str, name: str) -> Expectation:
@@ -58,14 +56,12 @@ def expectation(source: str, name: str) -> Expectation:
     if not match:
         raise Failure(
             f"{name}: the first line is {first!r}; "
-            "it must be '//@ pass' or '//@ error: E0382 words of the message'"
+            "it must be '//@ error: E0382 words of the message'"
         )
-    if match["ok"]:
-        return Expectation(passes=True)
     code = None if match["code"] == "none" else match["code"]
     if code is None and not match["text"]:
         raise Failure(f"{name}: an error without code needs words of its message")
-    return Expectation(passes=False, code=code, text=match["text"] or "")
+    return Expectation(code, match["text"] or "")
 
 
 def put_right(source: str, name: str) -> str:
@@ -97,8 +93,8 @@ def find_command(build: Path, tree: Path) -> list[str]:
                   "set CONFIG_RUST=y and CONFIG_IXGBE_RUST=m")  # fmt: skip
 
 
-def judge(expected: Expectation, code: int, diagnostics: str) -> str | None:
-    """The reason why the compiler's answer is wrong, or None."""
+def judge(expected: Expectation | None, code: int, diagnostics: str) -> str | None:
+    """The reason why the compiler's answer is wrong, or None. It must accept what has no misuse."""
     errors: list[tuple[str | None, str]] = []
     for line in diagnostics.splitlines():
         if not line.startswith("{"):
@@ -112,7 +108,7 @@ def judge(expected: Expectation, code: int, diagnostics: str) -> str | None:
         found = message.get("code")
         errors.append((found["code"] if found else None, text))
 
-    if expected.passes:
+    if expected is None:
         if code == 0:
             return None
         return f"it must compile, but: {_list(errors) or diagnostics.strip()[-400:]}"
@@ -138,9 +134,8 @@ def _check(command: list[str], build: Path, case: Path) -> Result:
         source = case.read_text()
         expected = expectation(source, case.name)
         why = _compile(command, build, name, source, expected)
-        if why is None and not expected.passes:
-            right = put_right(source, case.name)
-            why = _compile(command, build, name, right, Expectation(passes=True))
+        if why is None:
+            why = _compile(command, build, name, put_right(source, case.name), None)
             why = why and f"put right, {why}"
     except Failure as error:
         why = str(error)
@@ -148,7 +143,7 @@ def _check(command: list[str], build: Path, case: Path) -> Result:
 
 
 def _compile(
-    command: list[str], build: Path, name: str, source: str, expected: Expectation
+    command: list[str], build: Path, name: str, source: str, expected: Expectation | None
 ) -> str | None:
     """The reason why the compiler's answer to a source is wrong, or None."""
     with tempfile.TemporaryDirectory(prefix="skbulk-compile-fail-") as out:
