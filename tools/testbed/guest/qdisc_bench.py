@@ -3,18 +3,14 @@
 """Measures queueing disciplines, inside the guest: senders, a qdisc, a device that takes all.
 
 The device is a dummy. rounds.py describes the plan; a line of JSON for each
-measurement goes to /mnt/job/results/xmit-qdisc.jsonl. With counted in the plan, marks for the
-insn plugin surround each measurement.
+measurement goes to /mnt/job/results/xmit-qdisc.jsonl.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +23,6 @@ SYSCTL = Path("/proc/sys/net/core")
 DEVICE, HERE, THERE = "sink0", "10.77.0.1", "10.77.0.2"
 MAC = "02:00:00:00:77:02"
 IPV6 = Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6")
-# Whether instructions are counted.
-COUNTED = bool(json.loads(os.environ.get("PLAN", "{}")).get("counted"))
 DELIVERED = Path(f"/sys/class/net/{DEVICE}/statistics/tx_packets")
 
 
@@ -103,19 +97,6 @@ def delivered() -> int:
     return int(DELIVERED.read_text())
 
 
-@contextmanager
-def counting(case: str, wanted: bool) -> Iterator[dict[str, int]]:
-    """Marks for the insn plugin around the block, if wanted; then the packets in between."""
-    counted: dict[str, int] = {}
-    if wanted:
-        run("insn-mark", "on", case)
-    first = delivered()
-    yield counted
-    if wanted:
-        counted["counted"] = delivered() - first
-        run("insn-mark", "off")
-
-
 def measure(
     cell: Mapping[str, Any], design: Mapping[str, Any], seconds: Mapping[str, float]
 ) -> dict[str, float]:
@@ -125,8 +106,7 @@ def measure(
     senders = senders_of(cell)
     start = delivered()
     senders.start()
-    with counting(cell["case"], COUNTED) as counted:
-        ns = nanoseconds(delivered, seconds)
+    ns = nanoseconds(delivered, seconds)
     sent = senders.stop()
 
     def state() -> Queue:
@@ -134,7 +114,7 @@ def measure(
 
     wait_for(lambda: state().waiting == 0, f"packets still waited in {kind}")
     check(sent, delivered() - start, state().drops)
-    return {"ns": ns, **counted}
+    return {"ns": ns}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from testbed.bench import forward, in_turn, instructions, record, report, summar
 from testbed.bench.ablation import measure as ablation
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, target
-from testbed.bench.xmit import counted, measure
+from testbed.bench.xmit import measure
 from testbed.build.kernel import UML
 from testbed.catalogue import ALONE, BENCHES, MEMORY
 from testbed.env import Env
@@ -84,7 +84,7 @@ def main(env: Env) -> int:
     if _INSN in names:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
-            rows += [*instructions.run(ready), *counted.run(ready)]
+            rows += instructions.run(ready)
     if ablation.BENCH in names:
         with built(ablation.with_keys(env), UML, "perf") as ready:
             release, quiet = ready.kernels[UML].release, _is_quiet() and quiet

@@ -61,11 +61,6 @@ def cells(few: bool = False) -> list[dict[str, Any]]:
             if not few or senders == 2]  # fmt: skip
 
 
-def cells_of_pktgen(senders: int) -> list[dict[str, Any]]:
-    """The cells of so many senders, each a thread of pktgen."""
-    return [_cell(_PKTGEN, senders, kind) for load, kind in _ALL if load == _PKTGEN]
-
-
 def run(ready: Built, number: int, seconds: Seconds = LONG) -> list[Row]:
     """Boot, measure, and return the comparisons; a short run takes a few cases."""
     some = cells(few=seconds != LONG)
