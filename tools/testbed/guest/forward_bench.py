@@ -31,8 +31,6 @@ from senders import PKTGEN, Wrong, load, run, tell, wait_for
 from udp_sink import received, udp_sink
 
 GENERATOR, SINK = "02:00:00:00:00:02", "02:00:00:00:01:02"
-# The destination of frames that are dropped.
-NOWHERE = "10.99.0.1"
 # Attempts for a measurement that lost packets.
 TRIES = 3
 # Datagrams for which the buffer of a socket has room.
@@ -150,19 +148,6 @@ def forward(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     raise Wrong(f"{side.driver}: packets get lost: {answer}")
 
 
-def drop(side: Side, cell: dict[str, Any], frames: int) -> Figures:
-    """Nanoseconds per packet that is received and dropped by the routing table."""
-    spent = processor_time()
-    answer = generate(side, frames, window=frames, dst_ip=NOWHERE, drain_ms=50)
-    spent = processor_time() - spent
-    if sum(answer["lost"].values()) != answer["lost"]["in_guest"]:
-        raise Wrong(f"{side.driver}: frames got lost before the guest: {answer['lost']}")
-    # A model that is never held back is slower than the guest: there is no rate of the guest
-    # then, but it has slept as long as it had nothing to do.
-    rate = answer.get("taken_pps")
-    return {"cost": spent / frames, **({"ns": 1e9 / rate} if rate else {})}
-
-
 def socket_sink(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     """Processor time per packet that a process receives from a socket."""
     here = f"{side.subnet}.0.1"
@@ -240,8 +225,8 @@ def lossless(side: Side, cell: dict[str, Any], frames: int) -> Figures:
     return {"ns": 1e9 / best} if best else None
 
 
-KINDS = {"forward": forward, "drop": drop, "latency": ping_pong, "transmit": transmit,
-         "lossless": lossless, "window": windowed, "sink": socket_sink}  # fmt: skip
+KINDS = {"forward": forward, "latency": ping_pong, "transmit": transmit, "lossless": lossless,
+         "window": windowed, "sink": socket_sink}  # fmt: skip
 
 
 class Forwarding(Bench):
@@ -254,7 +239,6 @@ class Forwarding(Bench):
         if any(cell["kind"] == "transmit" for cell in self.plan["cells"]):
             load("pktgen")
         run("sysctl", "-q", "net.ipv4.ip_forward=1", "net.ipv4.ip_early_demux=0")
-        run("ip", "route", "add", "blackhole", "10.99.0.0/24")
         queues = self.plan.get("queues", 0)
         for side in self.sides:
             bring_up(side)
