@@ -140,16 +140,12 @@ def readme(text: str, records: Mapping[str, Content]) -> str:
         first, last = f"<!-- recorded: {name} -->\n", "<!-- end of recorded -->\n"
         place = re.compile(f"^{first}.*?^{last}", re.M | re.S)
         if (count := len(place.findall(text))) != 1:
-            raise Failure(
-                f"{README} has {count} places for the {name} record",
-                f"one is needed: {first.strip()}, and {last.strip()} behind it, each on a line of "
-                "its own",
-            )
+            raise Failure(f"{README} has {count} places for the {name} record", f"one is: {first}")
         if name in records:
             sentence = Circumstances.of(records[name]).sentence()
-            head, _, rest = text.partition(first)
+            head, _, tail = text.partition(first)
             part = f"{first}{sentence}\n\n{render_part(records[name])}{last}"
-            text = f"{head}{part}{rest.partition(last)[2]}"
+            text = f"{head}{part}{tail.partition(last)[2]}"
     return text
 
 

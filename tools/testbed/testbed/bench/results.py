@@ -78,11 +78,9 @@ def combine(rounds: list[Round]) -> dict[str, Any]:
         "lost": dict.fromkeys(LOSSES, 0) | merged("lost"),
         "duplicated": total("duplicated"),
         "damaged": total("damaged"),
-        "damage": dict(merged("damage")),
         "reordered": total("reordered"),
         "seconds": round(total("seconds"), 3),
         "pps": round(total("forwarded") / total("seconds")) if total("seconds") else None,
-        "pps_of_rounds": [round(one.answer.get("pps") or 0) for one in rounds],
         "instructions_per_packet": None,
         "driver_instructions_per_packet": None,
         "interrupts_per_packet": (

@@ -20,20 +20,14 @@ _OBSERVED = re.compile(r"^Observation \S+ (Never|Sometimes|Always)\b", re.M)
 _RACE = re.compile(r"^Flag data-race", re.M)
 
 
-class Herd:
-    """herd7 with libraries of its own, since they are newer than the root's."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def command(self, test: Path) -> list[str | Path]:
-        """The command that checks a test with the model in the current folder."""
-        libraries = self.folder / "usr/lib/x86_64-linux-gnu"
-        return [
-            libraries / "ld-linux-x86-64.so.2", "--library-path", libraries,
-            self.folder / "usr/bin/herd7", "-set-libdir", self.folder / "usr/share/herdtools7/herd",
-            "-conf", "linux-kernel.cfg", test,
-        ]  # fmt: skip
+def command(herd: Path, test: Path) -> list[str | Path]:
+    """The command that checks a test with the model in the current folder. herd7 has libraries of
+    its own, since they are newer than the root's."""
+    libraries = herd / "usr/lib/x86_64-linux-gnu"
+    return [
+        libraries / "ld-linux-x86-64.so.2", "--library-path", libraries, herd / "usr/bin/herd7",
+        "-set-libdir", herd / "usr/share/herdtools7/herd", "-conf", "linux-kernel.cfg", test,
+    ]  # fmt: skip
 
 
 def judge(test: str, output: str) -> str | None:
@@ -61,7 +55,7 @@ def test_litmus(ready: Ready, results: Results) -> None:
     if not tests:
         raise Failure(f"there is no test in {FOLDER}")
     try:
-        herd = Herd(debian.unpacked(env, "herd7", _PACKAGES))
+        herd = debian.unpacked(env, "herd7", _PACKAGES)
     except Failure as error:
         results.skip("litmus", f"herd7 is not available: {error}")
         return
@@ -69,6 +63,6 @@ def test_litmus(ready: Ready, results: Results) -> None:
     with Step(f"litmus tests: {len(tests)}, herd7 with the kernel's memory model"):
         for test in tests:
             log = proc.fresh(env.logs / f"litmus-{test.stem}.log")
-            proc.run(herd.command(test), log, what="herd7", cwd=model, timeout=300, check=False)
+            proc.run(command(herd, test), log, what="herd7", cwd=model, timeout=300, check=False)
             found = judge(test.read_text(), log.read_text(errors="replace"))
             results.add(test.stem, f"{found} (log: {log})" if found else None)

@@ -50,8 +50,9 @@ def test_trace(env: Env, ready: Ready, results: Results) -> None:
     for driver, trace in zip(answers, traces, strict=True):
         idle = [name for name in _PHASES if not trace.get(name)]
         results.none(f"{driver}: accesses in each phase", idle)
-    found = reasons.explain(accesses.lonely(part for one in traces for part in one.values()))
-    alone = accesses.names(found.unexplained)
+    lonely = accesses.lonely(part for one in traces for part in one.values())
+    unexplained, idle = reasons.explain(lonely)
     # All of them: each needs a line of the documentation.
-    results.add("accesses of one driver only are explained", "; ".join(alone) or None)
-    results.add("all that is explained happens", "; ".join(found.idle) or None)
+    alone = "; ".join(accesses.names(unexplained))
+    results.add("accesses of one driver only are explained", alone or None)
+    results.add("all that is explained happens", "; ".join(idle) or None)

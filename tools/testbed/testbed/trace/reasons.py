@@ -4,7 +4,6 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,6 @@ TABLE: Sequence[Mapping[str, Any]] = tomllib.loads(
 _REGISTER = re.compile(r"(\w+)(?:\[(\d+)(?:-(\d+))?\])?")
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Accesses without a reason, and reasons without an access."""
-
-    unexplained: Sequence[Access]
-    idle: Sequence[str]
-
-
 def _covers(reason: Mapping[str, Any], register: str, access: Access) -> bool:
     found = _REGISTER.fullmatch(register)
     if found is None or (access.driver, access.name) != (reason["driver"], found[1]):
@@ -34,8 +25,10 @@ def _covers(reason: Mapping[str, Any], register: str, access: Access) -> bool:
     return there and access.kind in reason["kinds"]
 
 
-def explain(alone: Iterable[Access], table: Sequence[Mapping[str, Any]] = TABLE) -> Explained:
-    """Look up each access that only one driver makes."""
+def explain(
+    alone: Iterable[Access], table: Sequence[Mapping[str, Any]] = TABLE
+) -> tuple[list[Access], list[str]]:
+    """The accesses of one driver only that have no reason, and the reasons without an access."""
     left = set(alone)
     every, idle = frozenset(left), []
     for reason in table:
@@ -44,4 +37,4 @@ def explain(alone: Iterable[Access], table: Sequence[Mapping[str, Any]] = TABLE)
             left -= found
             if not found:
                 idle.append(f"{reason['group']}: {register}")
-    return Explained(sorted(left), idle)
+    return sorted(left), idle

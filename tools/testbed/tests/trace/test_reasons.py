@@ -37,10 +37,10 @@ def test_a_reason_is_of_a_driver_a_kind_and_a_place() -> None:
         access("c", "write", "X", 3),
         access("c", "write", "RTTDT"),
     ]
-    found = explain([*known, *others], ROWS)
-    assert found.unexplained == sorted(others)
-    assert found.idle == []
-    assert explain(known[1:], ROWS).idle == ["DCB: RTTDT1"]
+    unexplained, idle = explain([*known, *others], ROWS)
+    assert unexplained == sorted(others)
+    assert idle == []
+    assert explain(known[1:], ROWS)[1] == ["DCB: RTTDT1"]
 
 
 def test_the_reasons_are_complete() -> None:
