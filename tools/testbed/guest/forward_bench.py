@@ -102,13 +102,6 @@ def has_carrier(port: str) -> bool:
     return Path(f"/sys/class/net/{port}/carrier").read_text().strip() == "1"
 
 
-def switch(side: Side, option: str, on: bool) -> None:
-    """Set one option of a driver or of the stack."""
-    if option != "GRO":
-        raise Wrong(f"there is no option {option}")
-    run("ethtool", "-K", side.ports[0], "gro", "on" if on else "off")
-
-
 def events(side: Side) -> dict[str, int]:
     """Interrupts of both ports so far, and what was counted for the transmitting one."""
     found = {**side.totals("interrupts"), "requeues": 0, "drops": 0}
@@ -120,28 +113,14 @@ def events(side: Side) -> dict[str, int]:
     return found | ({"doorbells": int(bells[1])} if bells else {})
 
 
-def no_events(_side: Side) -> dict[str, int]:
-    """For cases of which events are not counted."""
-    return {}
-
-
 def forward(side: Side, cell: dict[str, Any], frames: int) -> Figures:
-    """Nanoseconds per forwarded packet: elapsed time, and processor time of the guest.
-
-    Of an option, with the events per packet: it may only seem to take time.
-    """
-    counted = events if "option" in cell else no_events
+    """Nanoseconds per forwarded packet: elapsed time, and processor time of the guest."""
     for _ in range(TRIES):
-        before, spent = counted(side), processor_time()
+        spent = processor_time()
         answer = generate(side, frames, flows=cell.get("flows", 1))
         spent = processor_time() - spent
-        after = counted(side)
         if answer["forwarded"] == frames:
-            return {
-                "ns": 1e9 * answer["seconds"] / frames,
-                "cost": spent / frames,
-                **{name: (after[name] - before[name]) / frames for name in before},
-            }
+            return {"ns": 1e9 * answer["seconds"] / frames, "cost": spent / frames}
         # A guest that got no processor for seconds is no measurement; a repeated
         # loss of packets is a finding.
         say(f"{side.driver}: {answer['forwarded']} of {frames} forwarded, again: {answer}")
@@ -257,25 +236,9 @@ class Forwarding(Bench):
         frames = max(cell["frames"] // 10, 1000) if short else cell["frames"]
         return KINDS[cell["kind"]](side, cell, frames)
 
-    def compare(self, cell: dict[str, Any], pair: int) -> None:
-        """Measure both drivers, or each of them with an option on and off."""
-        if "option" in cell:
-            self.toggle(cell, pair)
-        else:
-            super().compare(cell, pair)
-
-    def toggle(self, cell: dict[str, Any], pair: int) -> None:
-        """Measure each driver with an option on and off."""
-        option = cell["option"]
-        for side in self.sides:
-            for on in (True, False) if pair % 2 else (False, True):
-                switch(side, option, on)
-                self.record(cell, side, pair, self.measure(side, cell), on=on)
-            switch(side, option, False)
-
     def warm_up(self, cell: dict[str, Any], pair: int) -> None:
         """Measure once, which does not count."""
-        if "option" not in cell and cell["kind"] != "lossless":
+        if cell["kind"] != "lossless":
             super().warm_up(cell, pair)
 
 

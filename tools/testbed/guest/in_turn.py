@@ -164,15 +164,13 @@ class Bench:
         with self.results.open("a") as file:
             file.write(json.dumps(fields) + "\n")
 
-    def record(
-        self, cell: dict[str, Any], side: Side, pair: int, found: Figures, **more: Any
-    ) -> None:
+    def record(self, cell: dict[str, Any], side: Side, pair: int, found: Figures) -> None:
         """Record the figures of a measurement, or their absence."""
         if found is None:
             why = f"{self.NOTHING[cell['kind']]}, in pair {pair}"
             self.note(case=cell["case"], driver=side.driver, missing=why)
         else:
-            self.note(case=cell["case"], driver=side.driver, pair=pair, **more, **found)
+            self.note(case=cell["case"], driver=side.driver, pair=pair, **found)
 
     def compare(self, cell: dict[str, Any], pair: int) -> None:
         """Measure both drivers; the order changes with each pair."""

@@ -14,11 +14,10 @@ from testbed.bench.in_turn import Cell, Figure, InTurn, Machine, collect
 from testbed.bench.rows import Row, Values, rows_of
 from testbed.host.ui import say
 
-BENCH, OPTIONS = "forward", "forward-option"
+BENCH = "forward"
 # Processor time of the guest per packet, and its growth from one queue to several
 # queues with a processor each.
-COST, SCALING, OPTIONS_COST = "forward-cost", "forward-scaling", "forward-option-cost"
-OPTIONS_EVENTS = "forward-option-events"
+COST, SCALING = "forward-cost", "forward-scaling"
 # The same with so many packets under way, and what happens per packet.
 WINDOW, WINDOW_COST, WINDOW_EVENTS = "window", "window-cost", "window-events"
 EVENTS = ("lost", "drops", "requeues", "interrupts", "doorbells")
@@ -47,13 +46,10 @@ MACHINES = tuple(
 
 def figures(record: Mapping[str, Any]) -> Iterator[Figure]:
     """The figures in a line of the guest."""
-    case, driver = record["case"], record["driver"]
+    case = record["case"]
     time, cost, events = BENCH, COST, ""
     if "missing" in record:
-        say(f"    {case}, {driver}: not measured: {record['missing']}")
-    elif "on" in record:
-        time, cost, events = OPTIONS, OPTIONS_COST, OPTIONS_EVENTS
-        case = case if driver == "rust" else f"{case}, C driver"
+        say(f"    {case}, {record['driver']}: not measured: {record['missing']}")
     elif "lost" in record:
         time, cost, events = WINDOW, WINDOW_COST, WINDOW_EVENTS
     yield "ns", (time, case, "ns")

@@ -85,11 +85,9 @@ def collect(lines: Iterable[str], figures: Callable[[Cell], Iterable[Figure]]) -
         record = json.loads(line)
         if "failed" in record:
             continue
-        # An option on or off, or one of two drivers.
-        ours = record.get("on", record["driver"] == "rust")
         for name, row in figures(record):
             if name in record:
-                values[row][ours][record["pair"]] = record[name]
+                values[row][record["driver"] == "rust"][record["pair"]] = record[name]
     return values
 
 
@@ -130,7 +128,7 @@ def run(bench: InTurn, ready: Built, rounds: int) -> Measured:
             ports=2 * len(drivers), shared_tails=machine.shared,
         )  # fmt: skip
         found.rows += bench.parse(lines)
-    # A bench is a block of the table: options have their own.
+    # A bench is a block of the table.
     found.rows.sort(key=lambda row: row.bench)
     return found
 

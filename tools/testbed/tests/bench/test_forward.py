@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from testbed.bench import forward, in_turn, summary
-from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, OPTIONS, SCALING, cells, parse
+from testbed.bench.forward import BENCH, COST, FORWARD, MACHINES, SCALING, cells, parse
 from testbed.bench.rows import Row, target
 from testbed.boot.job import Job
 from testbed.boot.uml import pins
@@ -44,25 +44,6 @@ class Rows(unittest.TestCase):
         self.assertEqual((row.ours, row.reference), (1000.0, 1350.0))
         self.assertEqual(row.ratios, (1.5, 1.2))
         self.assertEqual(row.record()["reference_name"], "the C driver")
-
-    def test_an_option_is_compared_with_itself_off_for_each_driver(self) -> None:
-        sides = [one("rust", 1, 900.0, cost=400.0, on=True),
-                 one("rust", 1, 990.0, cost=500.0, on=False),
-                 one("c", 1, 2000.0, cost=700.0, on=True),
-                 one("c", 1, 1000.0, cost=700.0, on=False)]  # fmt: skip
-        costs = [row for row in parse(lines(*sides)) if row.bench == forward.OPTIONS_COST]
-        self.assertEqual([row.ratio for row in costs], [1.25, 1.0])
-        self.assertEqual({row.record()["reference_name"] for row in costs}, {"option off"})
-        rows = [row for row in parse(lines(*sides)) if row.bench == OPTIONS]
-        self.assertEqual([row.case for row in rows], ["1 flow 1 cpu", "1 flow 1 cpu, C driver"])
-        self.assertEqual([row.ratio for row in rows], [1.1, 0.5])
-
-    def test_an_option_has_events(self) -> None:
-        rows = parse(lines(*[one("rust", 1, 900.0, cost=400.0, on=on, interrupts=interrupts)
-                             for on, interrupts in ((True, 0.02), (False, 0.01))]))  # fmt: skip
-        [events] = [row for row in rows if row.bench == forward.OPTIONS_EVENTS]
-        self.assertEqual(events.case, "1 flow 1 cpu interrupts")
-        self.assertEqual((events.ours, events.reference, events.unit), (20.0, 10.0, "per 1000"))
 
     def test_latency_makes_two_rows(self) -> None:
         record = {"case": "latency 1 cpu", "pair": 1, "median": 10, "p99": 40}
@@ -139,7 +120,7 @@ class Plans(unittest.TestCase):
         )  # fmt: skip
 
     def test_words_choose_cases_and_boots(self) -> None:
-        chosen = FORWARD.plans("latency, GRO 1 cpu shared")
+        chosen = FORWARD.plans("latency, loss-free 1 cpu shared")
         self.assertEqual([len(wanted) for _, wanted in chosen], [1, 2])
         self.assertEqual(len(FORWARD.plans("")), len(MACHINES))
 
