@@ -3,10 +3,7 @@
 //! The designs: how packets of many CPUs reach a sink that one CPU at a time can use.
 
 use super::{
-    race::{
-        self,
-        Plan, //
-    },
+    race,
     sink::{
         Alone,
         Packet,
@@ -28,6 +25,11 @@ use kernel::{
     }, //
 };
 
+/// Length of a list from which on packets are refused.
+const LIMIT: u64 = 1000;
+/// Number of packets after which a combiner hands over.
+const BOUND: usize = 64;
+
 /// A design.
 pub(crate) trait Design: Sync {
     /// Submits a packet. Returns it if there is no room.
@@ -39,18 +41,11 @@ struct Locked<const RING: bool>;
 
 /// The sender that finds the list empty takes the lock, and then all packets on the list, as
 /// `__dev_xmit_skb()` does with `defer_list` and `defer_count`.
-struct Listed {
-    list: Alone<(Atomic<u64>, LockLessList<KBox<Packet>>)>,
-    limit: u64,
-}
+struct Listed(Alone<(Atomic<u64>, LockLessList<KBox<Packet>>)>);
 
 /// The sender that finds no active combiner becomes it: it takes the lock, and sends until the list
 /// is empty or the bound is reached.
-struct Combined<const BATCHED: bool, const RING: bool> {
-    list: Alone<Combiner<KBox<Packet>>>,
-    limit: usize,
-    bound: usize,
-}
+struct Combined<const BATCHED: bool, const RING: bool>(Alone<Combiner<KBox<Packet>>>);
 
 impl<const RING: bool> Design for Locked<RING> {
     #[inline(always)]
@@ -75,9 +70,9 @@ fn put_each(sink: &mut Sink, packets: impl Iterator<Item = KBox<Packet>>) -> usi
 impl Design for Listed {
     #[inline(always)]
     fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>> {
-        let Alone((count, list)) = &self.list;
+        let Self(Alone((count, list))) = self;
 
-        if !list.is_empty() && count.fetch_add(1u64, Relaxed) >= self.limit {
+        if !list.is_empty() && count.fetch_add(1u64, Relaxed) >= LIMIT {
             return Err(packet);
         }
         if !list.push(packet) {
@@ -96,38 +91,25 @@ impl<const BATCHED: bool, const RING: bool> Design for Combined<BATCHED, RING> {
     #[inline(always)]
     fn submit(&self, sink: &Shared, packet: KBox<Packet>) -> Result<(), KBox<Packet>> {
         let lock = || sink.lock();
-        let submitted = self
-            .list
-            .0
-            .submit(packet, self.limit, self.bound, lock, |sink, batch| {
-                let packets = batch.len();
-                if BATCHED {
-                    sink.put(batch);
-                } else {
-                    put_each(sink, batch);
-                }
-                if RING {
-                    sink.ring();
-                }
-                sink.worked(packets);
-            });
+        let Self(Alone(list)) = self;
+        let submitted = list.submit(packet, LIMIT as usize, BOUND, lock, |sink, batch| {
+            let packets = batch.len();
+            if BATCHED {
+                sink.put(batch);
+            } else {
+                put_each(sink, batch);
+            }
+            if RING {
+                sink.ring();
+            }
+            sink.worked(packets);
+        });
         submitted.map(|_| ())
     }
 }
 
-fn combined<const BATCHED: bool, const RING: bool>(plan: &Plan) -> Combined<BATCHED, RING> {
-    Combined {
-        list: Alone(Combiner::new()),
-        limit: plan.limit as usize,
-        bound: plan.bound as usize,
-    }
-}
-
-fn listed(plan: &Plan) -> Listed {
-    Listed {
-        list: Alone((Atomic::new(0), LockLessList::new())),
-        limit: plan.limit.into(),
-    }
+fn combined<const BATCHED: bool, const RING: bool>() -> Combined<BATCHED, RING> {
+    Combined(Alone(Combiner::new()))
 }
 
 /// A row of the tables: the benchmark, the end of the case's name, and the side of a design.
@@ -151,20 +133,23 @@ const BATCH: &[Row] = &[
 const RING_LOCK: &[Row] = &[("xmit-ring", " one ring", "reference")];
 const RING: &[Row] = &[("xmit-ring", " one ring", "ours")];
 
-/// Runs a design and reports the results.
-type Run = fn(&Plan) -> Result;
+/// Runs a design with a number of senders, and reports the results.
+type Run = fn(u32) -> Result;
 
 const DESIGNS: [Run; 6] = [
-    |plan| race::run(LOCK, plan, &Locked::<false>),
-    |plan| race::run(LLIST, plan, &listed(plan)),
-    |plan| race::run(COMBINER, plan, &combined::<false, false>(plan)),
-    |plan| race::run(BATCH, plan, &combined::<true, false>(plan)),
-    |plan| race::run(RING_LOCK, plan, &Locked::<true>),
-    |plan| race::run(RING, plan, &combined::<true, true>(plan)),
+    |senders| race::run(LOCK, senders, &Locked::<false>),
+    |senders| {
+        let listed = Listed(Alone((Atomic::new(0), LockLessList::new())));
+        race::run(LLIST, senders, &listed)
+    },
+    |senders| race::run(COMBINER, senders, &combined::<false, false>()),
+    |senders| race::run(BATCH, senders, &combined::<true, false>()),
+    |senders| race::run(RING_LOCK, senders, &Locked::<true>),
+    |senders| race::run(RING, senders, &combined::<true, true>()),
 ];
 
 /// Runs all designs, in an order that depends on the round.
-pub(crate) fn run_all(plan: &Plan, round: u32) -> Result {
+pub(crate) fn run_all(senders: u32, round: u32) -> Result {
     let count = DESIGNS.len();
     let start = round as usize % count;
     // Odd rounds run backwards, so that each design has different predecessors.
@@ -175,5 +160,5 @@ pub(crate) fn run_all(plan: &Plan, round: u32) -> Result {
 
     order
         .filter_map(|index| DESIGNS.get(index))
-        .try_for_each(|run| run(plan))
+        .try_for_each(|run| run(senders))
 }

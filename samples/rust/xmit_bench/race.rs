@@ -10,7 +10,6 @@ use super::{
     },
     sink::{
         self,
-        Costs,
         Counts,
         Packets,
         Shared, //
@@ -33,27 +32,20 @@ const SLICE: u32 = 64;
 /// Number of timed runs of a design; the median counts.
 const REPEATS: usize = 5;
 
-/// Parameters of a run.
-#[derive(Clone, Copy)]
-pub(crate) struct Plan {
-    pub(crate) senders: u32,
-    pub(crate) packets: u64,
-    pub(crate) think: u32,
-    pub(crate) costs: Costs,
-    pub(crate) limit: u32,
-    pub(crate) bound: u32,
-}
+/// Number of counted packets per run, for each two senders.
+const PACKETS: u64 = 50_000;
+/// Cycles that a sender spends on a packet before it submits it.
+const THINK: u32 = 100;
 
 /// Runs a design, and reports the time of a packet and its doorbells, if there are any, in each of
 /// its rows.
-pub(crate) fn run(rows: &[Row], plan: &Plan, design: &impl Design) -> Result {
-    let senders = plan.senders;
+pub(crate) fn run(rows: &[Row], senders: u32, design: &impl Design) -> Result {
     let plural = if senders > 1 { "s" } else { "" };
     let mut times = [0; REPEATS];
     let (mut doorbells, mut packets) = (0, 0);
 
     for time in &mut times {
-        let counts = race(plan, design)?;
+        let counts = race(senders, design)?;
         *time = counts.nanoseconds * 1000 / counts.packets.max(1);
         doorbells += counts.doorbells;
         packets += counts.packets;
@@ -73,27 +65,28 @@ pub(crate) fn run(rows: &[Row], plan: &Plan, design: &impl Design) -> Result {
 }
 
 /// Runs all senders until the sink has received the wanted number of packets.
-fn race(plan: &Plan, design: &impl Design) -> Result<Counts> {
-    let sink = &*sink::new(plan.senders, plan.costs, plan.packets)?;
+fn race(senders: u32, design: &impl Design) -> Result<Counts> {
+    // Senders that share a CPU take turns of some milliseconds: run long enough.
+    let sink = &*sink::new(senders, PACKETS * u64::from(senders.div_ceil(2)))?;
     let sent = &Atomic::new(0u64);
     let ready = &Atomic::new(0u32);
     let failed = &Atomic::new(false);
     let cpus = kthread::online_cpus().count();
 
     kthread::scope(|scope| {
-        let result = (0..plan.senders as usize).try_for_each(|sender| {
+        let result = (0..senders as usize).try_for_each(|sender| {
             let cpu = kthread::online_cpus().nth(sender % cpus).ok_or(ENODEV)?;
             let packets = sink::window(sender)?;
             scope.spawn_on(cpu, c"xmit_bench", move || {
                 ready.add(1u32, Relaxed);
                 // Start together: a sender that starts early would have the sink for itself.
-                while ready.load(Relaxed) < plan.senders {
+                while ready.load(Relaxed) < senders {
                     if failed.load(Relaxed) {
                         return;
                     }
                     wait();
                 }
-                send(plan, design, sink, sender, packets, sent);
+                send(design, sink, sender, packets, sent);
             })
         });
         if result.is_err() {
@@ -122,7 +115,6 @@ fn wait() {
 
 /// Sends packets until the run is over.
 fn send(
-    plan: &Plan,
     design: &impl Design,
     sink: &Shared,
     sender: usize,
@@ -138,7 +130,7 @@ fn send(
             let Some(mut packet) = packets.pop() else {
                 break;
             };
-            work.spend(plan.think);
+            work.spend(THINK);
             packet.fill(number);
             // Like `dev_queue_xmit()`, which runs with softirqs disabled.
             let Some(_guard) = BhGuard::new() else {
