@@ -84,7 +84,7 @@ impl QueueMgmtOps for Nic {
     fn start_rx<'bound>(
         _: Data<'_>,
         _: &device::Device,
-        _: &RxStopped<'_>,
+        _: RxStopped<'_>,
         _: u16,
         _: &mut (),
         _: &mut OpsLocked<'bound>,

@@ -77,14 +77,14 @@ pub trait QueueMgmtOps: Driver {
     ) -> Result;
 
     /// Starts a queue, which is stopped, with this memory: new one, or that with which it was
-    /// stopped before, which has to be rewound, see [`RxRing::rewind`]. The instance of its vector
-    /// takes no other ([`EINVAL`]).
+    /// stopped before. Either gives its address to the NIC by [`RxRing::rewind`]. The instance of
+    /// its vector takes no other ([`EINVAL`]).
     ///
     /// [`RxRing::rewind`]: crate::net::page_pool::RxRing::rewind
     fn start_rx<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
-        stopped: &RxStopped<'_>,
+        stopped: RxStopped<'_>,
         queue: u16,
         rx: &mut Self::Rx<'bound>,
         lock: &mut OpsLocked<'bound>,

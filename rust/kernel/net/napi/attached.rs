@@ -107,6 +107,9 @@ impl NewId {
 
 /// The proof that the receive queue of an instance is stopped, and starts next: the NIC does not
 /// access its memory.
+///
+/// A ring takes it for its address, with which the NIC may start. So there is one address for each
+/// start, and no ring changes after that.
 pub struct RxStopped<'a> {
     napi: &'a Napi,
     // It proves nothing elsewhere.
@@ -114,9 +117,9 @@ pub struct RxStopped<'a> {
 }
 
 impl<'a> RxStopped<'a> {
-    /// The instance.
+    /// The instance. Not for drivers, which would get addresses of rings with it.
     #[inline]
-    pub fn napi(&self) -> &'a Napi {
+    pub(in crate::net) fn napi(&self) -> &'a Napi {
         self.napi
     }
 }
@@ -185,9 +188,9 @@ impl Napi {
     /// # Safety
     ///
     /// The NIC must not access the memory of the queue, unless `f` has started it.
-    pub(in crate::net) unsafe fn without_new<R>(&self, f: impl FnOnce(&RxStopped<'_>) -> R) -> R {
+    pub(in crate::net) unsafe fn without_new<R>(&self, f: impl FnOnce(RxStopped<'_>) -> R) -> R {
         self.new_id.refuse();
-        let result = f(&RxStopped {
+        let result = f(RxStopped {
             napi: self,
             _not_send: PhantomData,
         });

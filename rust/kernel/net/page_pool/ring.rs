@@ -339,8 +339,8 @@ impl<F: RxFormat> RxRing<F> {
     /// # Errors
     ///
     /// [`EINVAL`] if `napi` is not the instance that this ring was made for; [`EBUSY`] if a NIC may
-    /// have used it, and it was not [rewound](Self::rewind): what that NIC has written back would
-    /// be addresses to the next one.
+    /// have used it, see [`Self::rewind`]: what that NIC has written back would be addresses to the
+    /// next one.
     pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
         if !napi.has(self.pool.napi) {
             return Err(EINVAL);
@@ -355,12 +355,13 @@ impl<F: RxFormat> RxRing<F> {
     /// Lets the NIC begin with the first descriptor again: all buffers that it has are given to it
     /// anew, from there on. What it has received and [`Polling::next`] has not returned is lost.
     ///
-    /// The NIC is told of [`Self::tail`] when it starts.
+    /// Returns the address of the first descriptor, see [`Self::dma_address`]. The NIC is told of
+    /// [`Self::tail`] when it starts.
     ///
     /// # Errors
     ///
     /// [`EINVAL`] if the queue that has stopped is not the one that this ring was made for.
-    pub fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+    pub fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
         if !stopped.napi().has(self.pool.napi) {
             return Err(EINVAL);
         }
@@ -398,8 +399,8 @@ impl<F: RxFormat> RxRing<F> {
         // INVARIANT: The buffers were moved to the descriptors from the first one on.
         self.next_done = 0;
         self.next_free = RingSlots::position(in_use);
-        self.is_told = false;
-        Ok(())
+        self.is_told = true;
+        Ok(self.address)
     }
 
     /// The descriptor behind the last one that has a buffer: a value for the NIC's tail register.

@@ -132,12 +132,19 @@ mod imp {
         }
 
         /// Lets the NIC begin anew.
-        pub(in super::super) fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+        pub(in super::super) fn rewind(&mut self, stopped: RxStopped<'_>) -> Result {
+            let napi = stopped.napi();
+
             match self {
-                Self::Half(ring) => ring.rewind(stopped),
-                Self::Page(ring) => ring.rewind(stopped),
-                Self::Chained(ring) => ring.rewind(stopped),
-                Self::None => Ok(()),
+                Self::Half(ring) => ring.rewind(stopped)?,
+                Self::Page(ring) => ring.rewind(stopped)?,
+                Self::Chained(ring) => ring.rewind(stopped)?,
+                Self::None => return Ok(()),
+            };
+            // It has the address by now.
+            match self.tell(napi) {
+                Err(EBUSY) => Ok(()),
+                _ => Err(EBADFD),
             }
         }
 
@@ -468,7 +475,7 @@ mod imp {
             Ok(Self)
         }
 
-        pub(in super::super) fn rewind(&mut self, _stopped: &RxStopped<'_>) -> Result {
+        pub(in super::super) fn rewind(&mut self, _stopped: RxStopped<'_>) -> Result {
             Ok(())
         }
 

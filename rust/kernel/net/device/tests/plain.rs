@@ -558,7 +558,7 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
     fn start_rx<'bound>(
         data: Pin<&Data<'bound>>,
         dev: &Device,
-        stopped: &RxStopped<'_>,
+        stopped: RxStopped<'_>,
         _queue: u16,
         rx: &mut super::buffers::Rings,
         _lock: &mut OpsLocked<'bound>,
@@ -570,8 +570,10 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
         data.plan.started_rx_with.store(dev.features().0, Relaxed);
         if data.plan.forgets_rewind.load(Relaxed) == 0 {
             rx.rewind(stopped)?;
+        } else {
+            // Drivers cannot do that.
+            rx.tell(stopped.napi())?;
         }
-        rx.tell(stopped.napi())?;
         data.plan.may_fail(2, EIO)
     }
 }

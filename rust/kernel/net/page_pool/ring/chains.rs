@@ -180,12 +180,12 @@ impl<F: ChainFormat> ChainRing<F> {
     /// # Errors
     ///
     /// As there; [`EBUSY`] if interrupts are disabled: buffers return to their pool.
-    pub fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+    pub fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
         // SAFETY: There are no requirements.
         if unsafe { bindings::irqs_disabled() } {
             return Err(EBUSY);
         }
-        self.ring.rewind(stopped)?;
+        let address = self.ring.rewind(stopped)?;
 
         // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so
         // by the type invariants there are that many elements, and no other access to them: the
@@ -194,7 +194,7 @@ impl<F: ChainFormat> ChainRing<F> {
         chains.fill_with(|| None);
         // INVARIANT: None of them is some.
         self.pending = 0;
-        Ok(())
+        Ok(address)
     }
 
     /// See [`RxRing::refill`].

@@ -161,9 +161,10 @@ impl RxRing {
         }
     }
 
-    /// Lets the NIC begin with the first descriptor, with all buffers that it has, and strip tags
-    /// or not. What it has completed is not received.
-    pub(crate) fn rewind(&mut self, stopped: &RxStopped<'_>, strips: bool) -> Result {
+    /// As [`Self::registers`], of a ring that may have been in use: the NIC begins with the first
+    /// descriptor, with all buffers that it has, and strips tags or not. What it has completed is
+    /// not received.
+    pub(crate) fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
         match self {
             Self::Halves(ring) => ring.rewind(stopped, strips),
             Self::Pages(ring) => ring.rewind(stopped, strips),
@@ -206,8 +207,8 @@ pub(crate) trait Source: Sized {
     /// See [`page_pool::RxRing::dma_address`].
     fn dma_address(&mut self, napi: &Napi) -> Result<u64>;
 
-    /// See [`RxRing::rewind`].
-    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result;
+    /// See [`page_pool::RxRing::rewind`].
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64>;
 
     /// See [`page_pool::RxRing::refill`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
@@ -261,23 +262,30 @@ impl<S: Source> Ring<S> {
     }
 
     /// See [`RxRing::rewind`].
-    fn rewind(&mut self, stopped: &RxStopped<'_>, strips: bool) -> Result {
-        self.source.rewind(stopped)?;
+    fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
+        let base = self.source.rewind(stopped)?;
+
         self.strips = strips;
-        Ok(())
+        Ok(self.registers_at(base))
     }
 
     fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
-        Ok(RxRegisters {
+        let base = self.source.dma_address(napi)?;
+
+        Ok(self.registers_at(base))
+    }
+
+    fn registers_at(&self, base: u64) -> RxRegisters {
+        RxRegisters {
             pair: self.pair,
-            base: self.source.dma_address(napi)?,
+            base,
             bytes: self.len.bytes(),
             buffer_kib: S::Format::KIB,
             needs_limit: S::Format::NEEDS_LIMIT,
             lro: S::LRO,
             strips: self.strips,
             tail: self.source.ring().tail() as u32,
-        })
+        }
     }
 
     /// Replaces used buffers and moves the tail register. Returns false if so few buffers are left
@@ -360,7 +368,7 @@ impl<F: Buffers> Source for Plain<F> {
         self.ring.dma_address(napi)
     }
 
-    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
         // The rest of the frame is not to come.
         self.frames = Assembler::new();
         self.ring.rewind(stopped)

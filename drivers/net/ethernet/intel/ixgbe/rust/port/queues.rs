@@ -72,7 +72,7 @@ impl QueueMgmtOps for PortDriver {
     fn start_rx<'bound>(
         port: Pin<&Port<'bound>>,
         netdev: &Device,
-        stopped: &RxStopped<'_>,
+        stopped: RxStopped<'_>,
         _queue: u16,
         rx: &mut RxRing,
         lock: &mut OpsLocked<'bound>,
@@ -81,8 +81,7 @@ impl QueueMgmtOps for PortDriver {
         let strips = netdev.features().contains(Feature::VlanStrip);
 
         // It may have been in use before.
-        rx.rewind(stopped, strips)?;
-        rx.registers(stopped.napi())?
+        rx.rewind(stopped, strips)?
             .start(port.device(), &port.bar, drop)
     }
 }

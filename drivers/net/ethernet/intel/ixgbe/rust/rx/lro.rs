@@ -75,7 +75,7 @@ impl Source for LroRing {
         self.ring.dma_address(napi)
     }
 
-    fn rewind(&mut self, stopped: &RxStopped<'_>) -> Result {
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
         self.ring.rewind(stopped)
     }
 
