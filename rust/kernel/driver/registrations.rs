@@ -11,7 +11,8 @@
 //! When a device is unbound, or when a probe fails, this happens in this order:
 //!
 //! 1. The bus calls the driver, for instance [`platform::Driver::unbind`]. Not if a probe fails.
-//! 2. The registrations end, the newest first.
+//! 2. The registrations end, the newest first. When all have, they are dropped in the same order:
+//!    what one of them does to the device as a whole, such as a reset, disturbs no other.
 //! 3. The bus lets go of the device: it may lose its power, and others may get its DMA.
 //! 4. The driver's private data is dropped.
 //! 5. Resources are released ([`Devres`], [`devres::register`]), the newest first.
@@ -47,7 +48,11 @@ use crate::{
 use core::{
     cell::Cell,
     iter,
-    ptr, //
+    mem::ManuallyDrop,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 /// The reason for which the registrations of a device are suspended.
@@ -109,9 +114,14 @@ impl Shutdown {
 
 /// A registration with a subsystem, on behalf of a driver that is bound to a device.
 ///
-/// When it is dropped, the registration ends: it waits for callbacks that run, and there are none
-/// after that. The other functions are called in process context, with the device locked.
+/// When it is dropped, the registration ends, unless it has. The other functions are called in
+/// process context, with the device locked.
 pub trait Registration: Send + 'static {
+    /// Ends the registration: waits for callbacks that run, and there are none after that.
+    ///
+    /// Others may still use the device. It is dropped when none does.
+    fn end(&self);
+
     /// Quiets the device down, since the system goes down or starts another kernel.
     ///
     /// Returns whether the device is ready to wake the machine, if that goes off.
@@ -168,65 +178,94 @@ unsafe extern "C" fn release(_dev: *mut bindings::device, entry: *mut c_void) {
     unsafe { ptr::drop_in_place(entry.cast::<Entry>()) };
 }
 
-/// Lets `registration` end when `dev` is unbound from its driver.
+/// Has `register` register `registration`, which ends when `dev` is unbound from its driver.
 ///
-/// If this fails, it ends at once.
-pub fn add<T: Registration>(dev: &Device<Core<'_>>, registration: T) -> Result {
-    add_entry(dev, KBox::new(registration, GFP_KERNEL)?)
-}
+/// If this fails, it is not registered: what has been in use does not end among others that are.
+pub fn add<T: Registration>(
+    dev: &Device<Core<'_>>,
+    registration: T,
+    register: impl FnOnce(&mut T) -> Result,
+) -> Result {
+    let mut registration = KBox::new(registration, GFP_KERNEL)?;
+    let room = Room::new()?;
 
-/// Not generic, so that this is not part of a driver's module.
-#[inline(never)]
-fn add_entry(dev: &Device<Core<'_>>, registration: KBox<dyn Registration>) -> Result {
-    const NAME: &CStr = c"driver::registrations";
-
-    // SAFETY: This has no requirements. Nodes are numbers, and -1 is any node.
-    let entry = unsafe {
-        bindings::__devres_alloc_node(
-            Some(RELEASE),
-            size_of::<Entry>(),
-            GFP_KERNEL.as_raw(),
-            -1,
-            NAME.as_char_ptr(),
-        )
-    };
-    if entry.is_null() {
-        return Err(ENOMEM);
-    }
-
-    // SAFETY: The allocation has the size of an `Entry`, and an alignment that suits any type of
-    // C. The device is valid. It is bound, or being bound: its driver's callback has lent it to
-    // our caller. So it will be unbound, which releases the entry.
-    unsafe {
-        entry.cast::<Entry>().write(Entry {
-            registration,
-            next: Cell::new(ptr::null()),
-            reasons: Cell::new(0),
-            is_reset: Cell::new(false),
-        });
-        bindings::devres_add(dev.as_raw(), entry);
-    }
+    register(&mut registration)?;
+    room.fill(dev, registration);
     Ok(())
 }
 
-/// Ends the newest registration of a device. Returns whether there was one.
-fn end_newest(dev: &Device<CoreInternal<'_>>) -> bool {
-    // SAFETY: The device is valid. This calls `release()` for an entry of ours.
-    unsafe { bindings::devres_release(dev.as_raw(), Some(RELEASE), None, ptr::null_mut()) == 0 }
+/// Room for an entry.
+///
+/// # Invariants
+///
+/// It is a resource of the size of an [`Entry`] that no device has.
+struct Room(NonNull<c_void>);
+
+impl Room {
+    fn new() -> Result<Self> {
+        const NAME: &CStr = c"driver::registrations";
+
+        // SAFETY: This has no requirements. Nodes are numbers, and -1 is any node.
+        let room = unsafe {
+            bindings::__devres_alloc_node(
+                Some(RELEASE),
+                size_of::<Entry>(),
+                GFP_KERNEL.as_raw(),
+                -1,
+                NAME.as_char_ptr(),
+            )
+        };
+        // INVARIANT: It is new.
+        NonNull::new(room).map(Self).ok_or(ENOMEM)
+    }
+
+    /// Not generic, so that this is not part of a driver's module.
+    #[inline(never)]
+    fn fill(self, dev: &Device<Core<'_>>, registration: KBox<dyn Registration>) {
+        let entry = ManuallyDrop::new(self).0.as_ptr();
+
+        // SAFETY: By the type invariants, and the allocation has an alignment that suits any type
+        // of C. The device is valid. It is bound, or being bound: its driver's callback has lent it
+        // to our caller. So it will be unbound, which releases the entry.
+        unsafe {
+            entry.cast::<Entry>().write(Entry {
+                registration,
+                next: Cell::new(ptr::null()),
+                reasons: Cell::new(0),
+                is_reset: Cell::new(false),
+            });
+            bindings::devres_add(dev.as_raw(), entry);
+        }
+    }
 }
 
-/// Ends the registrations of a device that is being unbound, the newest first.
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants. This does not call `release()`.
+        unsafe { bindings::devres_free(self.0.as_ptr()) };
+    }
+}
+
+/// Ends all registrations of a device that is being unbound, the newest first, and drops them when
+/// there are no callbacks any more.
 ///
 /// A bus calls this in its callbacks, before it lets go of the device: when that is removed, after
 /// the driver's callback, and when a probe has failed.
 pub(crate) fn end_all(dev: &Device<CoreInternal<'_>>) {
-    while end_newest(dev) {}
+    for entry in entries(dev, Order::NewestFirst) {
+        entry.registration.end();
+    }
+    // SAFETY: The device is valid. This calls `release()` for an entry of ours, the newest one.
+    while unsafe {
+        bindings::devres_release(dev.as_raw(), Some(RELEASE), None, ptr::null_mut()) == 0
+    } {}
 }
 
 /// Ends those that the bus has left behind.
 pub(super) fn end_left(dev: &Device<CoreInternal<'_>>) {
-    while end_newest(dev) {
+    if entries(dev, Order::NewestFirst).next().is_some() {
         do_once_lite! { warn_on!(true); }
+        end_all(dev);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::device::{
 #[cfg(CONFIG_PCI)]
 use crate::{
     bindings,
+    ffi::c_int,
     pci, //
 };
 
@@ -117,11 +118,15 @@ unsafe fn is_removed(pdev: *mut bindings::pci_dev) -> bool {
     state == bindings::pci_channel_io_perm_failure
 }
 
-/// Resets a function with bus mastering off. Returns whether it knows of no memory any more: it was
-/// reset, or the device was removed.
+/// Resets a function, and leaves bus mastering off. Returns whether it knows of no memory any more:
+/// it was reset, or the device was removed.
 ///
 /// One whose configuration reads as all ones counts as neither, unless the core knows better: it
 /// may be behind a frozen channel, which lets no reset through.
+///
+/// These are the steps of `pci_reset_function_locked()`, but for the callbacks of the driver, which
+/// is being unbound: `pci_reset_function()` would take the lock that the driver core holds. Nor
+/// does either lock the bridge here, whose lock is taken before that of the device.
 ///
 /// Not generic, so that this is not part of a driver's module.
 ///
@@ -131,19 +136,32 @@ unsafe fn is_removed(pdev: *mut bindings::pci_dev) -> bool {
 #[cfg(CONFIG_PCI)]
 #[inline(never)]
 pub(super) unsafe fn reset_function(pdev: *mut bindings::pci_dev) -> bool {
+    // `bindgen` does not see through the cast of the constant, `PCI_D0`.
+    const D0: bindings::pci_power_t = 0;
+
     // SAFETY: By the safety requirements.
+    if unsafe { is_removed(pdev) } {
+        return true;
+    }
+    // SAFETY: As above. What is saved is restored, with the configuration locked.
     unsafe {
-        if is_removed(pdev) {
-            return true;
-        }
-        if !bindings::pci_device_is_present(pdev) {
-            return false;
-        }
-        // Without the driver, which `pci_reset_function_locked()` would call.
-        bindings::pci_clear_master(pdev);
-        bindings::pci_save_state(pdev);
-        let is_reset = bindings::__pci_reset_function_locked(pdev) == 0;
-        bindings::pci_restore_state(pdev);
+        // Users would read what the reset leaves behind, or write to it.
+        bindings::pci_cfg_access_lock(pdev);
+        // One that sleeps does not answer, or its reset fails. If this does, so does the rest.
+        let _ = bindings::pci_set_power_state(pdev, D0);
+        let is_reset = bindings::pci_device_is_present(pdev) && {
+            bindings::pci_clear_master(pdev);
+            bindings::pci_save_state(pdev);
+            bindings::pci_write_config_word(
+                pdev,
+                bindings::PCI_COMMAND as c_int,
+                bindings::PCI_COMMAND_INTX_DISABLE as u16,
+            );
+            let error = bindings::__pci_reset_function_locked(pdev);
+            bindings::pci_restore_state(pdev);
+            error == 0
+        };
+        bindings::pci_cfg_access_unlock(pdev);
         is_reset
     }
 }

@@ -9,6 +9,7 @@ use crate::{
 };
 
 use core::{
+    cell::Cell,
     marker::PhantomData,
     mem::ManuallyDrop,
     ptr::{
@@ -29,7 +30,7 @@ use core::{
 /// `P`. It is registered if `is_registered`.
 pub(super) struct OwnedDevice<P> {
     dev: NonNull<bindings::net_device>,
-    is_registered: bool,
+    is_registered: Cell<bool>,
     _private: PhantomData<P>,
 }
 
@@ -103,7 +104,7 @@ impl<P> OwnedDevice<P> {
         // INVARIANT: We take over the device, and its private part is valid.
         Ok(Self {
             dev: ManuallyDrop::new(dev).0,
-            is_registered: false,
+            is_registered: Cell::new(false),
             _private: PhantomData,
         })
     }
@@ -125,20 +126,19 @@ impl<P> OwnedDevice<P> {
         // SAFETY: The device is valid, and by the safety requirements.
         to_result(unsafe { bindings::register_netdev(self.as_raw()) })?;
         // INVARIANT: It is registered.
-        self.is_registered = true;
+        self.is_registered.set(true);
         Ok(())
     }
 
     /// Unregisters the device, if it is registered, and returns whether it was.
     /// Process context, without RTNL.
-    pub(super) fn unregister(&mut self) -> bool {
-        let was_registered = self.is_registered;
+    pub(super) fn unregister(&self) -> bool {
+        // INVARIANT: It is not registered below.
+        let was_registered = self.is_registered.replace(false);
 
         // An unregistered device was never up. Dropping it must not take RTNL,
         // as any safe code can.
         if was_registered {
-            // INVARIANT: It is not any more.
-            self.is_registered = false;
             // SAFETY: By the type invariants, the device is registered.
             unsafe { bindings::unregister_netdev(self.as_raw()) };
         }

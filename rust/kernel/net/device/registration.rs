@@ -42,20 +42,27 @@ use crate::{
     sync::atomic::Atomic, //
 };
 
-use core::ptr;
+use core::{
+    cell::Cell,
+    ptr, //
+};
 
 /// A `struct net_device` with an [`Inner`], registered or about to be.
 ///
-/// Drop order:
+/// In this order it ends (1 and 2), and is dropped:
 ///
 /// 1. `unregister_netdev()` closes the device, which takes it down as `Up` describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
 /// 2. The work that restarts the device is cancelled, or waited for.
 /// 3. The bus resets a NIC that did not stop, and its memory is freed. If there is no reset, it is
-///    lost.
+///    lost. The reset is one of all NICs of the bus device, so they have ended before.
 /// 4. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
 /// 5. `free_netdev()`.
-pub(super) struct Registration<T: Driver>(pub(super) OwnedDevice<Inner<T>>);
+pub(super) struct Registration<T: Driver>(
+    pub(super) OwnedDevice<Inner<T>>,
+    /// It has been registered, and has ended.
+    Cell<bool>,
+);
 
 // SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The
 // rest can be torn down from any task.
@@ -63,8 +70,19 @@ unsafe impl<T: Driver> Send for Registration<T> {}
 
 impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
-        if self.0.unregister() {
+        self.end();
+        // Else it was never up, and may have no operations to lock.
+        if self.1.get() {
             self.inner().end_kept();
+        }
+    }
+}
+
+impl<T: Driver> Registration<T> {
+    /// Unregisters the device, if it is registered.
+    pub(super) fn end(&self) {
+        if self.0.unregister() {
+            self.1.set(true);
             self.inner().end_wake_up();
         }
 
@@ -72,9 +90,7 @@ impl<T: Driver> Drop for Registration<T> {
         // again.
         unsafe { bindings::cancel_work_sync(self.inner().shared.restart.get()) };
     }
-}
 
-impl<T: Driver> Registration<T> {
     /// The private part of the device.
     pub(super) fn inner(&self) -> &Inner<T> {
         // SAFETY: This is the type of the private part.
@@ -136,7 +152,7 @@ impl<T: Driver> Registration<T> {
                 },
             }? Error))
         })
-        .map(Self)
+        .map(|device| Self(device, Cell::new(false)))
     }
 
     /// Describes the device to the stack, and registers it.
@@ -249,7 +265,8 @@ where
     let bound: &'static T::Bus = unsafe { &*ptr::from_ref(bound) };
 
     let (info, data) = T::probe(bound, setup)?;
-    let mut registration = Registration::<T>::new(bound, &info, data)?;
-    registration.register(&info)?;
-    registrations::add(T::Bus::as_core(bus), registration)
+    let registration = Registration::<T>::new(bound, &info, data)?;
+    registrations::add(T::Bus::as_core(bus), registration, |one| {
+        one.register(&info)
+    })
 }

@@ -107,6 +107,10 @@ impl<T: Driver> Inner<T> {
 
 // As `Registration` describes, there are no callbacks after it was dropped.
 impl<T: Driver> registrations::Registration for Registration<T> {
+    fn end(&self) {
+        Self::end(self);
+    }
+
     fn shutdown(&self, why: Shutdown) -> bool {
         let inner = self.inner();
 

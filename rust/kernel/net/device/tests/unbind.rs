@@ -384,6 +384,32 @@ mod cases {
         Ok(())
     }
 
+    /// A reset by one of them disturbs no other.
+    #[test]
+    fn all_have_ended_before_one_goes() -> Result {
+        TWO.store(1, Relaxed);
+        let device = Fixture::new();
+        TWO.store(0, Relaxed);
+        let device = device?;
+        let log = device.log;
+
+        // The older one; the other one stays down.
+        device.up()?;
+        assert!(log.take(UP));
+        device.bus.remove()?;
+        assert!(log.take(&[
+            Event::Quiesce,
+            Event::TxDropped,
+            Event::PollerDropped,
+            Event::ResourceGone,
+            Event::DataDropped,
+            Event::DataDropped
+        ]));
+        drop(device);
+        assert!(log.take(&[Event::BusDataDropped]));
+        Ok(())
+    }
+
     #[test]
     fn resources_outlive_the_callbacks() -> Result {
         let device = Fixture::new()?;
