@@ -321,12 +321,16 @@ impl<T: Driver> Up<T> {
         shared.orphans.drop_unused();
     }
 
-    /// Leaks it: the device goes away, and its NIC may still do DMA there. NAPI is disabled.
+    /// Leaks what the NIC may access: the device goes away, and it may still do DMA. That is what
+    /// belongs to the NAPI instances, and these, as the objects refer to them: rings with their
+    /// buffers, packets in flight, and memory of [`Napi::keep_dma`]. NAPI is disabled.
     ///
     /// Not so the state of the driver, which borrows what goes away with the device. It has no more
     /// than handles to that memory.
+    ///
+    /// [`Napi::keep_dma`]: crate::net::napi::Napi::keep_dma
     pub(super) fn leak(mut self, shared: &Shared<T>, locks: &mut Locks<'static>) {
-        self.made.tx.clear();
+        drop(mem::take(&mut self.made.tx));
         for vector in &self.made.vectors {
             // SAFETY: NAPI is disabled.
             drop(unsafe { vector.take_poller() });

@@ -67,6 +67,11 @@ pub(crate) trait Attached: Send + Sync {
     }
 }
 
+/// Memory of a driver that its NIC may access, see [`Napi::keep_dma`].
+struct DriverMemory<M>(#[expect(dead_code)] Arc<M>);
+
+impl<M: Send + Sync> Attached for DriverMemory<M> {}
+
 /// The objects of an instance, with the identity that it had for each of them, see
 /// [`Id`](super::Id).
 pub(super) type AttachedList = KVec<(Id, Arc<dyn Attached>)>;
@@ -142,6 +147,20 @@ impl Napi {
         // There is room.
         let _ = attached.push_within_capacity((id, object));
         Ok(())
+    }
+
+    /// Keeps memory of the driver's own that the NIC may access, beside the driver's handle to it:
+    /// as that of rings, until the vector goes away and the NIC was stopped or reset. If it was
+    /// neither, the memory is lost, but not the rest of the driver's state.
+    ///
+    /// Memory that is older than the vector, of [`Driver::Data`] for instance, is kept by a vector
+    /// each time that the device is opened.
+    ///
+    /// Context: process context, while the instance is being set up.
+    ///
+    /// [`Driver::Data`]: crate::net::device::Driver::Data
+    pub fn keep_dma<M: Send + Sync + 'static>(&self, memory: Arc<M>) -> Result {
+        self.attach(Arc::new(DriverMemory(memory), GFP_KERNEL)?)
     }
 
     /// The identity for a new object.

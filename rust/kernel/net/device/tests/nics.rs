@@ -31,7 +31,6 @@ use crate::{
     error::to_result,
     net::{
         napi::{
-            Attached,
             Poll,
             Polled, //
         },
@@ -91,7 +90,7 @@ unsafe impl Parent for Function {
     }
 }
 
-/// Memory that a NIC may access.
+/// Memory of the driver that its NIC may access.
 struct Memory(Arc<Plan>);
 
 impl Memory {
@@ -107,10 +106,8 @@ impl Drop for Memory {
     }
 }
 
-impl Attached for Memory {}
-
-/// The state of the driver.
-pub(super) struct State(Arc<Plan>);
+/// The state of the driver, with a handle to its memory.
+pub(super) struct State(Arc<Plan>, #[expect(dead_code)] Arc<Memory>);
 
 impl Drop for State {
     fn drop(&mut self) {
@@ -151,9 +148,12 @@ impl Driver for Nic {
         let plan = cx.data();
 
         cx.add_virtual_queue_vector(|napi| {
-            napi.attach(Memory::new(&plan)?)?;
+            let memory = Memory::new(&plan)?;
+            let state = || State((*plan).clone(), memory.clone());
+
+            napi.keep_dma(memory.clone())?;
             plan.states.fetch_add(2, Relaxed);
-            Ok((State((*plan).clone()), State((*plan).clone())))
+            Ok((state(), state()))
         })
         .map(|_| ())
     }
