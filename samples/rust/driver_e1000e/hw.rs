@@ -8,15 +8,17 @@ use kernel::{
     io::{
         poll::read_poll_timeout,
         register,
-        register::Array,
-        Io, //
+        register::{
+            Array,
+            Register, //
+        }, //
     },
     net::device::{
         MacAddress,
         RingSizes,
         RxMode, //
     },
-    pci,
+    pci::CheckedBar,
     prelude::*,
     time::{
         delay::sleep_at_least,
@@ -25,8 +27,9 @@ use kernel::{
 };
 
 /// Size of the register space.
-pub(crate) const BAR_SIZE: usize = 0x20000;
-pub(crate) type Bar0<'bound> = pci::Bar<'bound, BAR_SIZE>;
+const BAR_SIZE: usize = 0x20000;
+/// A read that was lost returns all ones. STATUS never has this value.
+pub(crate) type Bar0<'bound> = CheckedBar<'bound, BAR_SIZE, { STATUS::OFFSET }>;
 
 /// With MSI-X, there is a message for each of these.
 pub(crate) const VECTORS: u32 = 3;
@@ -180,19 +183,15 @@ pub(crate) enum Interrupts {
     One,
 }
 
-/// Waits until a condition holds.
-fn wait(mut condition: impl FnMut() -> bool) -> Result {
+/// Waits until a condition holds, which fails with a NIC that does not answer.
+fn wait(condition: impl FnMut() -> Result<bool>) -> Result {
     read_poll_timeout(
-        || Ok(condition()),
+        condition,
         |holds| *holds,
         Delta::from_micros(100),
         Delta::from_millis(100),
     )
     .map(|_| ())
-}
-
-pub(crate) fn is_gone(bar: &Bar0<'_>) -> bool {
-    bar.read(STATUS).into_raw() == u32::MAX
 }
 
 /// Resets the NIC. Afterwards, it neither interrupts nor accesses memory.
@@ -203,17 +202,14 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
 
     // No new transactions. If the old ones do not end in time, the reset ends them.
     bar.update(CTRL, |r| r.with_gio_master_disable(true));
-    let _ = wait(|| !bar.read(STATUS).gio_master_enable());
+    let _ = wait(|| Ok(!bar.try_read(STATUS)?.gio_master_enable()));
 
-    bar.update(CTRL, |r| r.with_rst(true));
+    bar.try_update(CTRL, |r| r.with_rst(true))?;
     // The registers must be left alone for a while. Meanwhile the NIC reads its EEPROM.
     sleep_at_least(Delta::from_millis(20));
-    wait(|| !bar.read(CTRL).rst())?;
+    wait(|| Ok(!bar.try_read(CTRL)?.rst()))?;
     bar.write_reg(IMC::from(u32::MAX));
     bar.read(ICR);
-    if is_gone(bar) {
-        return Err(ENODEV);
-    }
     Ok(())
 }
 
@@ -347,12 +343,12 @@ pub(crate) fn rearm_link(bar: &Bar0<'_>) {
 /// Masks and acknowledges the single interrupt. Returns whether the link may have changed.
 pub(crate) fn take_causes(bar: &Bar0<'_>) -> bool {
     bar.write_reg(IMC::from(u32::MAX));
-    bar.read(ICR).lsc()
+    bar.read_once(ICR).is_none_or(|causes| causes.lsc())
 }
 
 /// The speed of the link in Mbit/s, if it is up.
 pub(crate) fn link(bar: &Bar0<'_>) -> Option<u32> {
-    let status = bar.read(STATUS);
+    let status = bar.read_atomic(STATUS);
 
     if status.into_raw() == u32::MAX || !status.link_up() {
         return None;
@@ -399,11 +395,10 @@ pub(crate) fn set_filter(bar: &Bar0<'_>, mode: &RxMode<'_>) {
 /// Takes the numbers of frames since the last time: with a bad check sequence, and without a
 /// buffer.
 pub(crate) fn take_errors(bar: &Bar0<'_>) -> (u64, u64) {
-    // All ones: the NIC is gone.
-    let known = |count: u32| if count == u32::MAX { 0 } else { count.into() };
-
     (
-        known(bar.read(CRCERRS).into_raw()),
-        known(bar.read(MPC).into_raw()),
+        bar.read_once(CRCERRS)
+            .map_or(0, |count| count.into_raw().into()),
+        bar.read_once(MPC)
+            .map_or(0, |count| count.into_raw().into()),
     )
 }

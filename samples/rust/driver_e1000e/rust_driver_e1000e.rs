@@ -193,11 +193,8 @@ impl Driver for Nic {
         pdev: &'bound pci::Device<Bound>,
         _setup: (),
     ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
-        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"rust_driver_e1000e")?;
+        let bar = Bar0::new(pdev.iomap_region_sized(0, c"rust_driver_e1000e")?);
         hw::reset(&bar)?;
-        if hw::is_gone(&bar) {
-            return Err(ENODEV);
-        }
 
         let info = Info {
             features: Features::NONE

@@ -8,10 +8,10 @@ use kernel::{
     io::{
         poll::read_poll_timeout,
         register,
-        Io, //
+        register::Register, //
     },
     net::device::MacAddress,
-    pci,
+    pci::CheckedBar,
     prelude::*,
     time::{
         delay::sleep_at_least,
@@ -22,8 +22,9 @@ use kernel::{
 use crate::ring;
 
 /// Size of the register space.
-pub(crate) const BAR_SIZE: usize = 0x20000;
-pub(crate) type Bar0<'bound> = pci::Bar<'bound, BAR_SIZE>;
+const BAR_SIZE: usize = 0x20000;
+/// A read that was lost returns all ones. STATUS never has this value.
+pub(crate) type Bar0<'bound> = CheckedBar<'bound, BAR_SIZE, { STATUS::OFFSET }>;
 
 /// One interrupt for the queue pair, one for the link.
 pub(crate) const VECTORS: u16 = 2;
@@ -163,10 +164,10 @@ register! {
     }
 }
 
-/// Waits until a condition holds.
-fn wait(mut condition: impl FnMut() -> bool) -> Result {
+/// Waits until a condition holds, which fails with a NIC that does not answer.
+fn wait(condition: impl FnMut() -> Result<bool>) -> Result {
     read_poll_timeout(
-        || Ok(condition()),
+        condition,
         |holds| *holds,
         Delta::from_micros(100),
         Delta::from_millis(100),
@@ -181,19 +182,19 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
 
     // No new transactions. If the old ones do not end in time, the reset ends them.
     bar.update(CTRL, |r| r.with_pcie_master_disable(true));
-    let _ = wait(|| !bar.read(STATUS).pcie_master_enable_status());
+    let _ = wait(|| Ok(!bar.try_read(STATUS)?.pcie_master_enable_status()));
 
     // The reset of the link resets all else as well.
-    bar.update(CTRL, |r| r.with_lrst(true));
+    bar.try_update(CTRL, |r| r.with_lrst(true))?;
     // The registers must be left alone for a while.
     sleep_at_least(Delta::from_millis(10));
     wait(|| {
-        let ctrl = bar.read(CTRL);
+        let ctrl = bar.try_read(CTRL)?;
 
-        !ctrl.rst() && !ctrl.lrst()
+        Ok(!ctrl.rst() && !ctrl.lrst())
     })?;
     bar.write_reg(EIMC::from(u32::MAX));
-    wait(|| bar.read(RDRXCTL).dmaidone())
+    wait(|| Ok(bar.try_read(RDRXCTL)?.dmaidone()))
 }
 
 /// The address that the NIC has loaded from its EEPROM.
@@ -233,7 +234,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
             .with_const_wthresh::<1>()
             .with_enable(true),
     );
-    wait(|| bar.read(TXDCTL).enable())?;
+    wait(|| Ok(bar.try_read(TXDCTL)?.enable()))?;
 
     bar.write_reg(
         SRRCTL::zeroed()
@@ -242,7 +243,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
             .with_const_bsizepacket::<{ BUFFER_KIB as u32 }>(),
     );
     bar.write_reg(RXDCTL::zeroed().with_enable(true));
-    wait(|| bar.read(RXDCTL).enable())?;
+    wait(|| Ok(bar.try_read(RXDCTL)?.enable()))?;
     // The tail may only move when the queue is enabled. All buffers but one are the NIC's.
     rx_doorbell(bar, ring::LEN.get() - 1);
     bar.update(RXCTRL, |r| r.with_rxen(true));
@@ -300,5 +301,5 @@ pub(crate) fn rearm_event(bar: &Bar0<'_>) {
 pub(crate) fn link_is_up(bar: &Bar0<'_>) -> bool {
     // Loss of the link is latched until it is read: the second read is the present state.
     bar.read(LINKS);
-    bar.read(LINKS).link_up()
+    bar.try_read(LINKS).is_ok_and(|links| links.link_up())
 }

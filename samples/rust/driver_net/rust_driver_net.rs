@@ -129,7 +129,7 @@ impl Driver for Nic {
         pdev: &'bound pci::Device<Bound>,
         _setup: (),
     ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
-        let bar = pdev.iomap_region_sized::<{ hw::BAR_SIZE }>(0, c"rust_driver_net")?;
+        let bar = Bar0::new(pdev.iomap_region_sized(0, c"rust_driver_net")?);
         hw::reset(&bar)?;
 
         let info = Info {

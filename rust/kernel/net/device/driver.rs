@@ -227,8 +227,9 @@ pub trait Driver: Sized + 'static {
     /// not freed before [`Driver::reset`]. Without a reset, the device cannot go up again before
     /// the NIC is bound anew: when it is unbound, the bus resets it, or that memory is lost.
     ///
-    /// All ones are no sign that it has stopped: if reads return them, this fails. A NIC that has
-    /// stopped is one of which the bus knows that it was removed. Process context, RTNL held.
+    /// All ones are no sign that it has stopped: if reads return them, this fails, also if only
+    /// one was lost, see `pci::CheckedBar`. A NIC of which the bus knows that it was removed has
+    /// stopped. Process context, RTNL held.
     fn quiesce<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

@@ -89,7 +89,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         // Leave a link that is up alone, since the firmware may use it. The reset of a link that is
         // down resets all else as well.
         let link_up = link::state(bar) != Link::Down;
-        bar.update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up));
+        bar.try_update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up))?;
         flush(bar);
         // The datasheet wants a delay before the next register access.
         sleep_at_least(Delta::from_millis(1));

@@ -272,19 +272,27 @@ impl PortStats {
     ///
     /// Context: any. If another CPU is reading them right now, these are the previous values.
     fn hw(&self, bar: &Bar0<'_>) -> &HwCounters {
-        if let Some(_guard) = self.hw_update.try_lock() {
-            self.hw.update(bar);
-        }
+        self.with_update(bar, || self.hw.update(bar));
         &self.hw
     }
 
     /// As [`Self::hw`], with the counters that only users ask for.
     pub(crate) fn mac(&self, bar: &Bar0<'_>) -> (&HwCounters, &MacCounters) {
-        if let Some(_guard) = self.hw_update.try_lock() {
+        self.with_update(bar, || {
             self.hw.update(bar);
             self.mac.update(bar);
-        }
+        });
         (&self.hw, &self.mac)
+    }
+
+    /// Lets `update` read counters, unless another CPU does, or they are those of a NIC that is
+    /// gone: each read of that may take a while.
+    fn with_update(&self, bar: &Bar0<'_>, update: impl FnOnce()) {
+        if let Some(_guard) = self.hw_update.try_lock() {
+            if bar.answers_now() {
+                update();
+            }
+        }
     }
 
     /// Saves the NIC's counters before a reset clears them, or before they are full.

@@ -66,7 +66,10 @@ use crate::{
     irq,
     link,
     media::Media,
-    mmio::Bar0,
+    mmio::{
+        self,
+        Bar0, //
+    },
     moderation::Setting,
     regs::{
         medium::*,
@@ -173,7 +176,7 @@ impl<'bound> Port<'bound> {
         media: Option<Media>,
     ) -> Result<(Info, impl PinInit<Port<'bound>, Error>)> {
         let dev = pdev.as_ref();
-        let bar = Bar0::new(pdev)?;
+        let bar = mmio::map(pdev)?;
 
         if bar.is_gone() {
             dev_err!(dev, "device does not respond; is it powered?\n");
