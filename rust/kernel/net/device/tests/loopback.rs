@@ -55,6 +55,11 @@ use crate::{
         new_spinlock,
         Arc,
         SpinLock, //
+    },
+    time::{
+        Delta,
+        Instant,
+        Monotonic, //
     }, //
 };
 
@@ -72,9 +77,16 @@ const DUPLICATES: u32 = 3;
 const CUTS: u32 = 4;
 const IS_DEAF: u32 = 5;
 const CANNOT_LOOP: u32 = 6;
+/// Of its last frame, which comes again after a while.
+const REPEATS: u32 = 7;
+/// A bit of the frame is never set.
+const IS_STUCK: u32 = 8;
 
 /// The length of that frame.
 const UNLUCKY: u32 = 513;
+
+/// That while.
+const LATE: Delta = Delta::from_millis(5);
 
 /// A bus device of a NIC that accesses no memory.
 pub(super) struct Bus;
@@ -107,6 +119,9 @@ pub(super) struct Nic {
     /// The frames on their way back, by queue. Locked with bottom halves disabled.
     #[pin]
     looped: SpinLock<[KVec<UniqueSkBuff>; QUEUES as usize]>,
+    /// A frame that comes again, and since when it is on its way. Locked likewise.
+    #[pin]
+    late: SpinLock<Option<(UniqueSkBuff, Instant<Monotonic>)>>,
 }
 
 impl Nic {
@@ -123,6 +138,7 @@ impl Nic {
                 resets: Atomic::new(0),
                 receivers,
                 looped <- new_spinlock!([const { KVec::new() }; QUEUES as usize]),
+                late <- new_spinlock!(None),
             }),
             GFP_KERNEL,
         )
@@ -152,10 +168,21 @@ impl Nic {
                     *last ^= 0x10;
                 }
             }
+            IS_STUCK if is_unlucky => {
+                for byte in skb.data_mut().iter_mut().skip(64) {
+                    *byte &= !0x10;
+                }
+            }
             CUTS if is_unlucky => {
                 let whole = skb;
                 skb = UniqueSkBuff::alloc(len, GFP_ATOMIC)?;
                 skb.put(&whole.data()[..whole.data().len() - 1])?;
+            }
+            REPEATS if queue + 1 == usize::from(QUEUES) && len > 1024 => {
+                let mut other = UniqueSkBuff::alloc(len, GFP_ATOMIC)?;
+
+                other.put(skb.data())?;
+                *self.late.lock() = Some((other, Instant::now()));
             }
             _ => (),
         }
@@ -233,6 +260,16 @@ impl Driver for Looping {
 
         for skb in frames {
             nic.came.fetch_add(1, Relaxed);
+            cx.receive(skb);
+        }
+        if *queue + 1 != usize::from(QUEUES) {
+            return Polled::Idle { received: 0 };
+        }
+        let late = match &mut *nic.late.lock() {
+            Some((_, since)) if since.elapsed() < LATE => return Polled::Busy,
+            late => late.take(),
+        };
+        if let Some((skb, _)) = late {
             cx.receive(skb);
         }
         Polled::Idle { received: 0 }
@@ -462,6 +499,31 @@ mod cases {
             assert_eq!(nic.loops.load(Relaxed), 0);
         }
         assert_eq!(nic.switched(), (7, 7));
+        Ok(())
+    }
+
+    /// After the last frame of the test.
+    #[test]
+    fn a_frame_that_comes_again_late_is_noticed() -> Result {
+        let device = Looped::new()?;
+
+        device.up()?;
+        device.nic.fault.store(REPEATS, Relaxed);
+        // By the last frame, or by the end of the test.
+        assert_eq!(device.test() & 0xffff, u64::from(bindings::EEXIST));
+        device.nic.fault.store(0, Relaxed);
+        assert_eq!(device.test(), 0);
+        Ok(())
+    }
+
+    /// A payload of zeros would not tell.
+    #[test]
+    fn a_bit_that_is_stuck_is_noticed() -> Result {
+        let device = Looped::new()?;
+
+        device.up()?;
+        device.nic.fault.store(IS_STUCK, Relaxed);
+        assert_eq!(device.test(), 2 << 16 | u64::from(bindings::EBADMSG));
         Ok(())
     }
 }

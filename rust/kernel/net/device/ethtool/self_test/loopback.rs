@@ -46,8 +46,6 @@ const LENS: [u32; 8] = [60, 61, 64, 127, 256, 513, 1024, u32::MAX];
 const TIMEOUT_MS: u32 = 5_000;
 
 /// Sends frames, each of which has to come back before the next one is sent.
-///
-/// Inlined into the driver, which selects `CONFIG_NET_SELFTESTS`: that may be a module.
 #[inline]
 fn exchange(dev: &Device, _rtnl: &mut Rtnl) -> TestResult {
     // SAFETY: The device is valid, and RTNL is held.
@@ -65,13 +63,12 @@ fn exchange(dev: &Device, _rtnl: &mut Rtnl) -> TestResult {
                 max_size: len.min(longest) as c_int,
                 queue_mapping: queue,
                 timeout: c_int::try_from(msecs_to_jiffies(TIMEOUT_MS)).unwrap_or(c_int::MAX),
-                offline: true,
                 ..Default::default()
             };
 
-            // SAFETY: The device has its rings and this queue, and RTNL is held. The addresses are
-            // valid.
-            to_result(unsafe { bindings::net_test_loopback(dev.as_raw(), &mut frame) }).map_err(
+            // SAFETY: The device has its rings and this queue, its test has begun, and RTNL is
+            // held. The addresses are valid.
+            to_result(unsafe { bindings::net_test_offline(dev.as_raw(), &mut frame) }).map_err(
                 |error| {
                     let errno = error.to_errno().unsigned_abs();
                     TestFailure::with_code((u32::from(queue) + 1) << 16 | errno)
@@ -83,6 +80,8 @@ fn exchange(dev: &Device, _rtnl: &mut Rtnl) -> TestResult {
 }
 
 /// [`exchange`] with GRO on, whatever users want.
+///
+/// Inlined into the driver, which selects `CONFIG_NET_SELFTESTS`: that may be a module.
 #[inline]
 fn exchange_by_gro(dev: &Device, rtnl: &mut Rtnl) -> TestResult {
     let before = dev.features();
@@ -94,7 +93,12 @@ fn exchange_by_gro(dev: &Device, rtnl: &mut Rtnl) -> TestResult {
         // A program for XDP, which the driver knows nothing of, would get the frames.
         Err(EBUSY.into())
     } else {
-        exchange(dev, rtnl)
+        // SAFETY: The device is valid, and RTNL is held until the test ends.
+        unsafe { bindings::net_test_offline_begin(dev.as_raw()) };
+        let result = exchange(dev, rtnl);
+        // SAFETY: It has begun.
+        let rest = to_result(unsafe { bindings::net_test_offline_end() });
+        result.and(rest.map_err(Into::into))
     };
     dev.set_features(before, rtnl);
     result
