@@ -141,9 +141,13 @@ mod cases {
     /// The allocator would warn of them.
     #[test]
     fn refuses_values_that_are_too_large() {
+        // SAFETY: There are no requirements.
+        let has_warned = || unsafe { bindings::test_taint(bindings::TAINT_WARN) };
+        let before = has_warned();
         let large = PerCpu::new(|_| Err::<[u8; 1 << 20], _>(EINVAL), GFP_KERNEL);
 
         assert_eq!(large.err(), Some(ENOMEM));
+        assert_eq!(has_warned(), before);
     }
 
     #[test]

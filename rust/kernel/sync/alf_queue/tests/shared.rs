@@ -45,10 +45,15 @@ mod cases {
         // More than the largest allocation, of which the allocator would warn.
         type Large = [u64; 512];
         let (capacity, flags) = (1 << 20, GFP_KERNEL);
+        // SAFETY: There are no requirements.
+        let has_warned = || unsafe { crate::bindings::test_taint(crate::bindings::TAINT_WARN) };
+        let before = has_warned();
+
         assert!(mpmc::<Large>(capacity, flags).is_err_and(|e| e == ENOMEM));
         assert!(mpsc::<Large>(capacity, flags).is_err_and(|e| e == ENOMEM));
         assert!(spmc::<Large>(capacity, flags).is_err_and(|e| e == ENOMEM));
         assert!(spsc::<Large>(capacity, flags).is_err_and(|e| e == ENOMEM));
+        assert_eq!(has_warned(), before);
     }
 
     #[test]
