@@ -2,21 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0
 
 """
-A device that writes back wrong descriptors, stops reporting, loses a read,
-cannot be stopped or reached, or is removed: the driver has to survive that and
-recover.
+A device that writes back wrong descriptors, stops reporting, loses a read, or
+cannot be stopped or reached: the driver has to survive that and recover.
 """
 
 import re
 import struct
 import subprocess
 
-from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ethtool, ip, ksft_disruptive, ksft_eq
+from lib.py import KsftNamedVariant, KsftSkipEx, cmd, ip, ksft_disruptive, ksft_eq
 from lib.py import ksft_exit, ksft_gt, ksft_in, ksft_lt, ksft_ne, ksft_run
 from lib.py import ksft_true, ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import driver_stats, kernel_log, provokes, wait_until
+from lib.py.support import driver_stats, kernel_log, wait_until
 
 ERROR_BITS = 0xFFF00000
 # name, port, kind, count, value
@@ -265,46 +264,13 @@ def out_of_reach(cfg):
 @ksft_disruptive
 def bound_anew(cfg):
     """ The driver binds to the device again, which can be reset now. """
-    back_in_place(cfg)
+    cfg.bind_again()
 
 
 @ksft_disruptive
 def reached_again(cfg):
     """ Nor is it lost to the driver. """
-    back_in_place(cfg)
-
-
-@ksft_disruptive
-def pulled_out(cfg):
-    """
-    The driver can be unbound from a removed device, which reads as all ones,
-    after down, up and ethtool -S. It does not wait for what cannot answer. The
-    bus does not know that the device is gone, so its memory is not freed.
-    """
-    provokes("mappings left behind")
-    port = cfg.ports[0]
-    before = len(kernel_log().splitlines())
-    cfg.start_traffic()
-    cfg.traffic.flows()
-    cfg.model.fault(0, "remove")
-    # Each check-up looks whether the card is gone.
-    cfg.model.wait_reads(0, "STATUS", 3)
-    cmd(f"ip link set {port.ifname} down", fail=False)
-    ethtool(f"-S {port.ifname}")
-    cmd(f"ip link set {port.ifname} up", fail=False)
-    port.unbind()
-    ksft_eq([line for line in kernel_log().splitlines()[before:]
-             if re.search("stop in time|not complete|still pending", line)], [])
-
-
-@ksft_disruptive
-def back_in_place(cfg):
-    """ The driver binds to the device when it is back. """
-    cfg.model.mend(0)
-    cfg.ports[0].bind(cfg.driver)
-    cfg.card.find()
-    traffic, cfg.traffic = cfg.traffic, None
-    traffic.stop(0)
+    cfg.bind_again()
 
 
 def lies():
@@ -338,8 +304,7 @@ def main():
                          transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),
                          does_not_stop, bound_anew, forwards_after("does_not_stop"),
-                         out_of_reach, reached_again, forwards_after("out_of_reach"),
-                         pulled_out, back_in_place, forwards_after("pulled_out")]),
+                         out_of_reach, reached_again, forwards_after("out_of_reach")]),
                  args=(cfg, ))
     ksft_exit()
 

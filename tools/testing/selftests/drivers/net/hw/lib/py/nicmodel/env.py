@@ -126,6 +126,14 @@ class NicModelEnv(NetDrvEnv):
         ip_batch(lines)
         self.card.wait_up()
 
+    def bind_again(self):
+        """ Mend the card, and bind the driver to port 0. Traffic of before may be lost. """
+        self.model.mend(0)
+        self.ports[0].bind(self.driver)
+        self.card.find()
+        traffic, self.traffic = self.traffic, None
+        traffic.stop(0)
+
     def both(self, state):
         """ Set both ports up or down. """
         ip_batch(f"link set {port.ifname} {state}" for port in self.ports)
