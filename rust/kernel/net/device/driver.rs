@@ -108,7 +108,8 @@ impl<'a> DmaStopped<'a> {
 /// All callbacks run within it, and all of the parts above are dropped within it, even if the NIC
 /// may still access memory: that belongs to the NAPI instances, and these parts have handles to it.
 /// DMA memory that a driver allocates by itself has to belong to them, too, see
-/// [`Napi::keep_dma`](crate::net::napi::Napi::keep_dma). Since the callbacks are generic in it, nothing with a shorter lifetime can be stored in them.
+/// [`Napi::keep_dma`](crate::net::napi::Napi::keep_dma). Since the callbacks are generic in it,
+/// nothing with a shorter lifetime can be stored in them.
 ///
 /// # Going up and down
 ///

@@ -2,6 +2,22 @@
 
 //! Queue vectors: an interrupt, the NAPI instance that it schedules, and the state of its poll
 //! function.
+//!
+//! A vector goes in process context, with RTNL and the lock of the device's operations held, while
+//! its instance is disabled. When, and what is dropped:
+//!
+//! - The NIC was stopped, or has been reset since: the vector is dropped. In this order go the
+//!   interrupts, which waits for their handlers; the poller, or `closed()` gets it; the objects of
+//!   the instance; the instance. Objects to which the driver has handles that need no instance
+//!   stay, see `napi::Orphans`.
+//! - The NIC did not stop: [`Vector::detach`]. The interrupts go, objects that are no DMA memory,
+//!   and the instance, for the core. The poller and the other objects stay.
+//! - The device goes away, and there was no reset: as before, then the poller, which may borrow
+//!   from the device. The objects are leaked.
+//! - Vectors for other rings of a device that stays up could not all be made: as in the first
+//!   case, but `closed()` gets nothing, as the poller never ran.
+//! - A queue gets other memory: the objects of the old memory go, with NAPI disabled, RTNL maybe
+//!   not held. The vector stays.
 
 use super::{
     early::Early,
