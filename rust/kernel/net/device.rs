@@ -11,7 +11,6 @@
 mod address;
 mod attributes;
 mod bus;
-mod capability;
 pub mod deferring;
 mod doorbell;
 mod driver;
@@ -30,6 +29,7 @@ mod ops_lock;
 mod optional_ops;
 mod owned;
 mod poll;
+mod prelude;
 mod print;
 pub mod queue_mgmt;
 pub mod queue_stats;

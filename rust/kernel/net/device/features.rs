@@ -4,8 +4,8 @@
 
 use super::{
     attributes::Attributes,
-    capability::*,
     ops_lock::Locks,
+    prelude::*,
     Features, //
 };
 

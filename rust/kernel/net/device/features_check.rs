@@ -3,7 +3,7 @@
 //! Packets that a NIC cannot process with all of its features.
 
 use super::{
-    capability::*,
+    prelude::*,
     Features, //
 };
 

@@ -28,9 +28,9 @@
 //! A device that is down has no memory: it makes new memory when it goes up.
 
 use super::{
-    capability::*,
     inner::Inner,
     poll::VectorOf,
+    prelude::*,
     rings::RingSizes, //
 };
 

@@ -4,7 +4,7 @@
 //!
 //! C header: [`include/net/netdev_queues.h`](srctree/include/net/netdev_queues.h)
 
-use super::capability::*;
+use super::prelude::*;
 
 /// The counters of a receive queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

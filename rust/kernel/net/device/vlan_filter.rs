@@ -3,7 +3,7 @@
 //! The filter of VLANs.
 
 use super::{
-    capability::*,
+    prelude::*,
     Rtnl, //
 };
 

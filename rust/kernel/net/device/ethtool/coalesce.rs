@@ -2,7 +2,7 @@
 
 //! Coalescing of interrupts.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 /// The coalescing of the interrupts of queue vectors.
 ///

@@ -2,7 +2,7 @@
 
 //! The version of the firmware.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use crate::{
     fmt,

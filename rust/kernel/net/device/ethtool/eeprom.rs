@@ -2,7 +2,7 @@
 
 //! The EEPROM of a NIC.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use core::slice;
 

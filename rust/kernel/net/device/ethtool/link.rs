@@ -2,7 +2,7 @@
 
 //! State and abilities of the link.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use crate::error::VTABLE_DEFAULT_ERROR;
 

@@ -4,7 +4,7 @@
 //!
 //! Fields are [`None`] if the NIC does not count that; users then do not see them.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 /// Counters of the MAC, IEEE 802.3 clause 30.3.1.1: group `eth-mac`.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 //! Plug-in modules.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use core::slice;
 

@@ -2,7 +2,7 @@
 
 //! The kinds of messages that a driver logs.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use crate::sync::atomic::{
     Atomic,

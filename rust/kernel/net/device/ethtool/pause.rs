@@ -3,7 +3,7 @@
 //! Flow control by pause frames.
 
 use super::{
-    super::capability::*,
+    super::prelude::*,
     mac_stats::put, //
 };
 

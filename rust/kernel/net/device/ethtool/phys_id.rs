@@ -2,7 +2,7 @@
 
 //! The light that identifies a port.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 /// Number of times that the light goes on in a second.
 const BLINKS: c_int = 2;

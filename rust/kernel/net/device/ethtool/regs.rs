@@ -2,7 +2,7 @@
 
 //! The registers of a NIC.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use core::slice;
 

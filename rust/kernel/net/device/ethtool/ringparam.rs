@@ -3,7 +3,7 @@
 //! Lengths of rings.
 
 use super::super::{
-    capability::*,
+    prelude::*,
     rings::{
         RingRange, //
         RingSizes,

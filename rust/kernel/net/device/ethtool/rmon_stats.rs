@@ -3,7 +3,7 @@
 //! Counters of frames by their lengths, for `ethtool -S DEV --groups`.
 
 use super::{
-    super::capability::*,
+    super::prelude::*,
     mac_stats::put, //
 };
 

@@ -2,7 +2,7 @@
 
 //! The table, the key and the fields by which received packets are spread over queues.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 use core::slice;
 

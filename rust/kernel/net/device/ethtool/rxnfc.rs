@@ -3,9 +3,9 @@
 //! Rules by which users direct received packets to queues, or drop them.
 
 use super::super::{
-    capability::*,
     inner::Inner,
     ops_lock::OpsCell,
+    prelude::*,
     Feature, //
 };
 

@@ -3,7 +3,7 @@
 //! Statistics with names of the driver's, for `ethtool -S`.
 
 use super::{
-    super::capability::*,
+    super::prelude::*,
     strings::{
         Pass,
         StringSet, //

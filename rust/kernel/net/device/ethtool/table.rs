@@ -6,7 +6,7 @@
 //! The core takes the name of the driver, its version and the bus address from the parent device.
 
 use super::{
-    super::capability::*,
+    super::prelude::*,
     strings::{
         StringSet,
         StringSets, //

@@ -2,7 +2,7 @@
 
 //! Timestamps of packets.
 
-use super::super::capability::*;
+use super::super::prelude::*;
 
 impl<T: Driver> OptionalOps<T> {
     /// Tells users that the times at which packets are sent can be had.

@@ -4,9 +4,9 @@
 
 use super::super::{
     bus::Parent,
-    capability::*,
     inner::Inner,
     ops_lock::Locks,
+    prelude::*,
     Info, //
 };
 
