@@ -373,8 +373,10 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>, _is_reachable: bool) {
-        data.count_errors();
+    fn get_stats64<'bound>(data: Pin<&Data<'bound>>, stats: &mut Stats64<'_>, is_reachable: bool) {
+        if is_reachable {
+            data.count_errors();
+        }
         let (own, crc_errors) = (&data.stats, data.crc_errors.load(Relaxed));
 
         stats
