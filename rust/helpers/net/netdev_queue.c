@@ -45,6 +45,13 @@ __rust_helper const struct cpumask *rust_helper_cpumask_of(unsigned int cpu)
 	return cpumask_of(cpu);
 }
 
+/* An inline function in a kernel for one processor. */
+__rust_helper unsigned int rust_helper_cpumask_local_spread(unsigned int i,
+							    int node)
+{
+	return cpumask_local_spread(i, node);
+}
+
 __rust_helper int rust_helper_netif_set_xps_queue(struct net_device *dev,
 						  const struct cpumask *mask,
 						  u16 index)
