@@ -143,7 +143,8 @@ pub(super) unsafe fn reset_function(pdev: *mut bindings::pci_dev) -> bool {
     if unsafe { is_removed(pdev) } {
         return true;
     }
-    // SAFETY: As above. What is saved is restored, with the configuration locked.
+    // SAFETY: The device is valid and locked, and so is its configuration, by the first of these
+    // calls: nobody else saves or restores it, or resets the device, until the last one.
     unsafe {
         // Users would read what the reset leaves behind, or write to it.
         bindings::pci_cfg_access_lock(pdev);
