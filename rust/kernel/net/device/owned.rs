@@ -136,8 +136,8 @@ impl<P> OwnedDevice<P> {
         // INVARIANT: It is not registered below.
         let was_registered = self.is_registered.replace(false);
 
-        // An unregistered device was never up. Dropping it must not take RTNL,
-        // as any safe code can.
+        // One that is not registered is down. Dropping it must not take RTNL, as
+        // any safe code can.
         if was_registered {
             // SAFETY: By the type invariants, the device is registered.
             unsafe { bindings::unregister_netdev(self.as_raw()) };

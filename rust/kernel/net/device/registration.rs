@@ -60,7 +60,7 @@ use core::{
 /// 5. `free_netdev()`.
 pub(super) struct Registration<T: Driver>(
     pub(super) OwnedDevice<Inner<T>>,
-    /// It has been registered, and has ended.
+    /// The core was asked to register it, so it may have been up, even if that failed.
     Cell<bool>,
 );
 
@@ -71,7 +71,7 @@ unsafe impl<T: Driver> Send for Registration<T> {}
 impl<T: Driver> Drop for Registration<T> {
     fn drop(&mut self) {
         self.end();
-        // Else it was never up, and may have no operations to lock.
+        // Else it was never up, and has no operations to lock.
         if self.1.get() {
             self.inner().end_kept();
         }
@@ -82,7 +82,6 @@ impl<T: Driver> Registration<T> {
     /// Unregisters the device, if it is registered.
     pub(super) fn end(&self) {
         if self.0.unregister() {
-            self.1.set(true);
             self.inner().end_wake_up();
         }
 
@@ -229,6 +228,7 @@ impl<T: Driver> Registration<T> {
             }
             bindings::netif_carrier_off(raw);
         }
+        self.1.set(true);
         // SAFETY: The callbacks are for this type of private part, which is complete.
         unsafe { self.0.register() }.inspect_err(|_| inner.end_wake_up())?;
 

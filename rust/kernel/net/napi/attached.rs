@@ -123,6 +123,7 @@ pub struct RxStopped<'a> {
 
 impl<'a> RxStopped<'a> {
     /// The instance. Not for drivers, which would get addresses of rings with it.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for rings"))]
     #[inline]
     pub(in crate::net) fn napi(&self) -> &'a Napi {
         self.napi

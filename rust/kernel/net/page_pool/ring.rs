@@ -334,15 +334,16 @@ impl<F: RxFormat> RxRing<F> {
     /// The address of the first descriptor for the NIC, which is about to start.
     ///
     /// The ring stays there until the queue vector of `napi` goes away. A handle that a driver has
-    /// kept longer has no address: no NIC gets that of memory that was freed.
+    /// kept longer has no address: no NIC gets that of memory that was freed. Nor has a ring that
+    /// a running queue may get later, which is freed if it does not: see [`Self::rewind`].
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if `napi` is not the instance that this ring was made for; [`EBUSY`] if a NIC may
-    /// have used it, see [`Self::rewind`]: what that NIC has written back would be addresses to the
-    /// next one.
+    /// [`EINVAL`] if `napi` is not the instance that this ring is in use with; [`EBUSY`] if a NIC
+    /// may have used it, see [`Self::rewind`]: what that NIC has written back would be addresses to
+    /// the next one.
     pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        if !napi.has(self.pool.napi) {
+        if napi.id() != self.pool.napi {
             return Err(EINVAL);
         }
         if self.is_told {

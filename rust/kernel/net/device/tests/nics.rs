@@ -3,6 +3,7 @@
 //! Tests of NICs that share a bus device, and of limits that no NIC has.
 
 use super::super::{
+    ops::Ops,
     ops_lock::Locks,
     registration::Registration,
     Device,
@@ -29,6 +30,11 @@ use crate::{
         Suspension, //
     },
     error::to_result,
+    ffi::{
+        c_int,
+        c_ulong,
+        c_void, //
+    },
     net::{
         napi::{
             Poll,
@@ -52,6 +58,8 @@ use crate::{
         Arc, //
     }, //
 };
+
+use core::ptr;
 
 /// A bus device with several NICs.
 pub(super) struct Function {
@@ -230,7 +238,7 @@ fn open(registration: &Registration<Nic>) -> Result {
     // SAFETY: The device is registered. Tests run in process context.
     unsafe {
         bindings::rtnl_lock();
-        let result = bindings::dev_open(registration.0.as_raw(), core::ptr::null_mut());
+        let result = bindings::dev_open(registration.0.as_raw(), ptr::null_mut());
         bindings::rtnl_unlock();
         to_result(result)
     }
@@ -243,6 +251,51 @@ fn close(registration: &Registration<Nic>) {
         bindings::dev_close(registration.0.as_raw());
         bindings::rtnl_unlock();
     }
+}
+
+type Notifier = unsafe extern "C" fn(*mut bindings::notifier_block, c_ulong, *mut c_void) -> c_int;
+
+/// Runs `f` while a notifier is told of devices.
+fn with_notifier<R>(notifier: Notifier, f: impl FnOnce() -> R) -> Result<R> {
+    let mut block = bindings::notifier_block {
+        notifier_call: Some(notifier),
+        ..pin_init::zeroed()
+    };
+
+    // SAFETY: It is unregistered before it goes.
+    to_result(unsafe { bindings::register_netdevice_notifier(&raw mut block) })?;
+    let result = f();
+    // SAFETY: It is registered.
+    to_result(unsafe { bindings::unregister_netdevice_notifier(&raw mut block) })?;
+    Ok(result)
+}
+
+/// Opens a device of the driver that is being registered, as a failover device does, and is without
+/// memory for it after that, as protocols can be.
+///
+/// # Safety
+///
+/// For [`with_notifier`].
+unsafe extern "C" fn open_and_refuse(
+    _: *mut bindings::notifier_block,
+    event: c_ulong,
+    info: *mut c_void,
+) -> c_int {
+    // SAFETY: Notifiers of network devices get this.
+    let dev = unsafe { (*info.cast::<bindings::netdev_notifier_info>()).dev };
+    // SAFETY: The device is valid.
+    let is_ours = ptr::eq(unsafe { (*dev).netdev_ops }, Ops::<Nic>::vtable());
+
+    // CAST: It is a small number.
+    if !is_ours || event != bindings::netdev_cmd_NETDEV_REGISTER as c_ulong {
+        return 0;
+    }
+    // SAFETY: As above. The locks are held.
+    if unsafe { bindings::netif_open(dev, ptr::null_mut()) } != 0 {
+        return 0;
+    }
+    // CAST: As above.
+    (bindings::NOTIFY_STOP_MASK | bindings::NOTIFY_OK) as c_int - ENOMEM.to_errno()
 }
 
 /// Restarts a device, as its watchdog does.
@@ -316,6 +369,20 @@ mod cases {
         FUNCTION.is_deaf.store(0, Relaxed);
         assert_eq!(hanging.memory.load(Relaxed), 1);
         // Not the state of the driver.
+        assert_eq!(hanging.states.load(Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn one_that_was_not_registered_may_have_been_up() -> Result {
+        let hanging = plan(info())?;
+
+        hanging.hangs.store(1, Relaxed);
+        FUNCTION.is_deaf.store(1, Relaxed);
+        let registered = with_notifier(open_and_refuse, || register(&hanging).map(|_| ()))?;
+        FUNCTION.is_deaf.store(0, Relaxed);
+        assert_eq!(registered, Err(ENOMEM));
+        assert_eq!(hanging.memory.load(Relaxed), 1);
         assert_eq!(hanging.states.load(Relaxed), 0);
         Ok(())
     }

@@ -529,8 +529,12 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
 
         data.plan.step(Step::MakeRx);
         data.plan.note_locks(cx.device());
-        let rings = super::buffers::Rings::new(data.plan.ring, data.parent, cx.napi())?;
+        let mut rings = super::buffers::Rings::new(data.plan.ring, data.parent, cx.napi())?;
         data.plan.may_fail(0, ENOMEM)?;
+        // There is no address yet: the memory is freed if the queue does not get it.
+        if data.plan.ring.is_some() && rings.tell(cx.napi()) != Err(EINVAL) {
+            return Err(EBADFD);
+        }
         Ok(rings)
     }
 

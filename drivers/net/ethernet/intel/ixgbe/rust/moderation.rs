@@ -116,7 +116,8 @@ impl PairModeration {
     }
 }
 
-/// The moderation that users have set, for all vectors. Changes with RTNL held.
+/// The moderation that users have set, for all vectors. Changes with the lock of the
+/// device's operations held.
 pub(crate) struct Setting {
     /// The fixed interval in units of 2 µs.
     interval: Atomic<u32>,
