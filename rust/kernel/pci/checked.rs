@@ -197,22 +197,10 @@ impl<'bound, const SIZE: usize, const PROBE: usize> CheckedBar<'bound, SIZE, PRO
         self.bar.try_write32(value, offset)
     }
 
-    /// Changes a register, which is never all ones. It stays as it is if the device is gone.
-    ///
-    /// The device may be back right after that: what relies on the change, as a reset does, takes
-    /// [`Self::try_update`].
+    /// Changes a register, which is never all ones. [`ENODEV`] if it stays as it is: the device is
+    /// gone, or was, and may be back right after that.
     #[inline(always)]
-    pub fn update<T, L>(&self, location: L, f: impl FnOnce(T) -> T)
-    where
-        T: From<u32> + Into<u32>,
-        L: IoLoc<Region<SIZE>, T, IoType = u32>,
-    {
-        let _ = self.try_update(location, f);
-    }
-
-    /// As [`Self::update`]. [`ENODEV`] if the register has stayed as it is.
-    #[inline(always)]
-    pub fn try_update<T, L>(&self, location: L, f: impl FnOnce(T) -> T) -> Result
+    pub fn update<T, L>(&self, location: L, f: impl FnOnce(T) -> T) -> Result
     where
         T: From<u32> + Into<u32>,
         L: IoLoc<Region<SIZE>, T, IoType = u32>,

@@ -201,10 +201,10 @@ pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.write_reg(TCTL::zeroed());
 
     // No new transactions. If the old ones do not end in time, the reset ends them.
-    bar.update(CTRL, |r| r.with_gio_master_disable(true));
+    let _ = bar.update(CTRL, |r| r.with_gio_master_disable(true));
     let _ = wait(|| Ok(!bar.try_read(STATUS)?.gio_master_enable()));
 
-    bar.try_update(CTRL, |r| r.with_rst(true))?;
+    bar.update(CTRL, |r| r.with_rst(true))?;
     // The registers must be left alone for a while. Meanwhile the NIC reads its EEPROM.
     sleep_at_least(Delta::from_millis(20));
     wait(|| Ok(!bar.try_read(CTRL)?.rst()))?;
@@ -249,11 +249,11 @@ pub(crate) fn place_rings(bar: &Bar0<'_>, place: Place) {
 }
 
 /// Starts the engines, whose rings are in place, and unmasks interrupts.
-pub(crate) fn start(bar: &Bar0<'_>, own: &MacAddress, interrupts: Interrupts) {
+pub(crate) fn start(bar: &Bar0<'_>, own: &MacAddress, interrupts: Interrupts) -> Result {
     let several = interrupts == Interrupts::Several;
 
-    bar.update(CTRL_EXT, |r| r.with_pba_support(true).with_eiame(several));
-    bar.update(CTRL, |r| r.with_slu(true));
+    bar.update(CTRL_EXT, |r| r.with_pba_support(true).with_eiame(several))?;
+    bar.update(CTRL, |r| r.with_slu(true))?;
     set_address(bar, 0, Some(own));
 
     if several {
@@ -310,6 +310,7 @@ pub(crate) fn start(bar: &Bar0<'_>, own: &MacAddress, interrupts: Interrupts) {
     if several {
         rearm_link(bar);
     }
+    Ok(())
 }
 
 /// Tells the NIC how far the receive ring is filled.
@@ -378,7 +379,7 @@ pub(crate) fn set_address(bar: &Bar0<'_>, index: usize, address: Option<&MacAddr
 }
 
 /// Selects the frames to receive, besides broadcasts and those to the port's own address.
-pub(crate) fn set_filter(bar: &Bar0<'_>, mode: &RxMode<'_>) {
+pub(crate) fn set_filter(bar: &Bar0<'_>, mode: &RxMode<'_>) -> Result {
     let mut addresses = Iterator::chain(mode.unicast(), mode.multicast());
     for index in 1..ADDRESSES {
         set_address(bar, index, addresses.next().as_ref());
@@ -389,7 +390,7 @@ pub(crate) fn set_filter(bar: &Bar0<'_>, mode: &RxMode<'_>) {
     bar.update(RCTL, |r| {
         r.with_upe(mode.is_promiscuous() || mode.unicast().len() >= ADDRESSES)
             .with_mpe(mode.is_promiscuous() || mode.is_all_multicast() || overflow)
-    });
+    })
 }
 
 /// Takes the numbers of frames since the last time: with a bad check sequence, and without a

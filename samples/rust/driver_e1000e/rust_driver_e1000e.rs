@@ -269,7 +269,7 @@ impl Driver for Nic {
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
         hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);
-        hw::start(&data.bar, &dev.mac_address(), data.interrupts);
+        hw::start(&data.bar, &dev.mac_address(), data.interrupts)?;
         // Interrupts report later changes.
         data.report_link(dev);
         Ok(())
@@ -356,8 +356,7 @@ impl Driver for Nic {
         mode: &RxMode<'_>,
         _rtnl: &mut Rtnl,
     ) -> Result {
-        hw::set_filter(&data.bar, mode);
-        Ok(())
+        hw::set_filter(&data.bar, mode)
     }
 
     fn set_mac_address<'bound>(

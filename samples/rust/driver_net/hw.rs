@@ -178,14 +178,14 @@ fn wait(condition: impl FnMut() -> Result<bool>) -> Result {
 /// Resets the NIC (datasheet 4.2.1). Afterwards, it neither interrupts nor accesses memory.
 pub(crate) fn reset(bar: &Bar0<'_>) -> Result {
     bar.write_reg(EIMC::from(u32::MAX));
-    bar.update(RXCTRL, |r| r.with_rxen(false));
 
     // No new transactions. If the old ones do not end in time, the reset ends them.
-    bar.update(CTRL, |r| r.with_pcie_master_disable(true));
+    let _ = bar.update(RXCTRL, |r| r.with_rxen(false));
+    let _ = bar.update(CTRL, |r| r.with_pcie_master_disable(true));
     let _ = wait(|| Ok(!bar.try_read(STATUS)?.pcie_master_enable_status()));
 
     // The reset of the link resets all else as well.
-    bar.try_update(CTRL, |r| r.with_lrst(true))?;
+    bar.update(CTRL, |r| r.with_lrst(true))?;
     // The registers must be left alone for a while.
     sleep_at_least(Delta::from_millis(10));
     wait(|| {
@@ -222,11 +222,11 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     // Both registers must agree: frames arrive without their frame check sequence.
     bar.update(HLREG0, |r| {
         r.with_txcrcen(true).with_txpaden(true).with_rxcrcstrp(true)
-    });
-    bar.update(RDRXCTL, |r| r.with_crcstrip(true));
-    bar.update(FCTRL, |r| r.with_bam(true));
+    })?;
+    bar.update(RDRXCTL, |r| r.with_crcstrip(true))?;
+    bar.update(FCTRL, |r| r.with_bam(true))?;
 
-    bar.update(DMATXCTL, |r| r.with_te(true));
+    bar.update(DMATXCTL, |r| r.with_te(true))?;
     bar.write_reg(
         TXDCTL::zeroed()
             .with_const_pthresh::<32>()
@@ -246,7 +246,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     wait(|| Ok(bar.try_read(RXDCTL)?.enable()))?;
     // The tail may only move when the queue is enabled. All buffers but one are the NIC's.
     rx_doorbell(bar, ring::LEN.get() - 1);
-    bar.update(RXCTRL, |r| r.with_rxen(true));
+    bar.update(RXCTRL, |r| r.with_rxen(true))?;
 
     bar.write_reg(
         GPIE::zeroed()
@@ -272,8 +272,7 @@ pub(crate) fn start(bar: &Bar0<'_>) -> Result {
     bar.write_reg(EIAM::zeroed().with_const_rtx_queue::<1>());
     bar.write_reg(EIMS::zeroed().with_lsc(true).with_queue(true));
 
-    bar.update(AUTOC, |r| r.with_restart_an(true));
-    Ok(())
+    bar.update(AUTOC, |r| r.with_restart_an(true))
 }
 
 /// Tells the NIC how far the receive ring is filled.

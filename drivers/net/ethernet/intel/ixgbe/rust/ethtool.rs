@@ -107,16 +107,16 @@ impl PauseOps for PortDriver {
         if pause.autoneg {
             return Err(EOPNOTSUPP);
         }
-        let old = core::mem::replace(port.pause.get_mut(lock), pause);
         // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             let pairs = port.pairs(lock);
 
-            flow::apply(&port.bar, pause, Mode::of(dev, pairs));
-            rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs));
-            if pause != old {
-                port.negotiate_anew(dev);
-            }
+            flow::apply(&port.bar, pause, Mode::of(dev, pairs))?;
+            rx::set_drop(&port.bar, pairs, flow::drops(pause, pairs))?;
+        }
+        let old = core::mem::replace(port.pause.get_mut(lock), pause);
+        if dev.is_running() && pause != old {
+            port.negotiate_anew(dev);
         }
         Ok(())
     }

@@ -169,8 +169,12 @@ pub(crate) struct Selection<U, M> {
 
 /// Applies a selection.
 ///
-/// `previous` is the number of entries of the exact filter in use so far. Returns their new number.
-pub(crate) fn select<U, M>(bar: &Bar0<'_>, selection: Selection<U, M>, previous: usize) -> usize
+/// `entries` is the number of those of the exact filter in use.
+pub(crate) fn select<U, M>(
+    bar: &Bar0<'_>,
+    selection: Selection<U, M>,
+    entries: &mut usize,
+) -> Result
 where
     U: Iterator<Item = MacAddress>,
     M: Iterator<Item = MacAddress>,
@@ -190,9 +194,10 @@ where
             overflow = true;
         }
     }
-    for index in used..previous {
+    for index in used..*entries {
         set_entry(bar, index, None);
     }
+    *entries = used;
 
     let mut table = MulticastTable::new();
     let mut any = false;
@@ -206,8 +211,7 @@ where
         r.with_bam(true)
             .with_upe(selection.promiscuous || overflow)
             .with_mpe(selection.promiscuous || selection.all_multicast)
-    });
-    used
+    })
 }
 
 #[kunit_tests(ixgbe_rust_filter)]

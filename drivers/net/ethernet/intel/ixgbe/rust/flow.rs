@@ -60,7 +60,7 @@ fn advertised(pause: Pause) -> (bool, bool) {
 /// when the link is started.
 ///
 /// In a mode that takes memory, the flow director has a part of the packet buffer.
-pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, mode: Mode) {
+pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, mode: Mode) -> Result {
     for index in 0..4 {
         // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
         if let Some(timer) = FCTTV::try_at(index) {
@@ -87,15 +87,15 @@ pub(crate) fn apply(bar: &Bar0<'_>, pause: Pause, mode: Mode) {
     };
     bar.write(FCRTH::at(0), high.with_fcen(pause.tx));
     let (both, one) = advertised(pause);
-    bar.update(PCS1GANA, |r| r.with_sym_pause(both).with_asm_pause(one));
-    bar.update(MFLCN, |r| r.with_dpf(true).with_rfce(pause.rx));
+    bar.update(PCS1GANA, |r| r.with_sym_pause(both).with_asm_pause(one))?;
+    bar.update(MFLCN, |r| r.with_dpf(true).with_rfce(pause.rx))?;
     bar.update(FCCFG, |r| {
         if pause.tx {
             r.with_const_tfce::<1>()
         } else {
             r.with_const_tfce::<0>()
         }
-    });
+    })
 }
 
 #[kunit_tests(ixgbe_rust_flow)]

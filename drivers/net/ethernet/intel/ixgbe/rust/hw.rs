@@ -58,7 +58,7 @@ pub(crate) fn mask_interrupts(bar: &Bar0<'_>) {
 /// On success, no DMA is pending and none will start. After a timeout, the caller has to reset the
 /// device to be sure of that.
 fn disable_master(bar: &Bar0<'_>) -> Result {
-    bar.update(CTRL, |r| r.with_pcie_master_disable(true));
+    bar.update(CTRL, |r| r.with_pcie_master_disable(true))?;
     wait_for(
         || bar.try_read(STATUS),
         |r| !r.pcie_master_enable_status(),
@@ -73,7 +73,8 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     if bar.is_gone() {
         return Err(ENODEV);
     }
-    bar.update(RXCTRL, |r| r.with_rxen(false));
+    // The reset does that, too.
+    let _ = bar.update(RXCTRL, |r| r.with_rxen(false));
     mask_interrupts(bar);
 
     // If transactions do not drain, two resets are needed: the first one keeps new transactions
@@ -89,7 +90,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         // Leave a link that is up alone, since the firmware may use it. The reset of a link that is
         // down resets all else as well.
         let link_up = link::state(bar) != Link::Down;
-        bar.try_update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up))?;
+        bar.update(CTRL, |r| r.with_rst(link_up).with_lrst(!link_up))?;
         flush(bar);
         // The datasheet wants a delay before the next register access.
         sleep_at_least(Delta::from_millis(1));
@@ -123,7 +124,7 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     .inspect_err(|_| dev_err!(dev, "receive DMA did not initialize after reset\n"))?;
 
     // The machine sleeps on, whatever the EEPROM says, unless users have chosen packets.
-    bar.update(WUC, |r| r.with_apme(false).with_apmpme(false));
+    bar.update(WUC, |r| r.with_apme(false).with_apmpme(false))?;
     bar.write_reg(WUFC::zeroed());
     bar.write_reg(WUS::from(u32::MAX));
     Ok(())
@@ -133,8 +134,8 @@ pub(crate) fn reset(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
 ///
 /// In a mode that takes memory, the flow director gets it. With `lro`, queues may aggregate
 /// packets.
-pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) {
-    bar.update(CTRL_EXT, |r| r.with_ns_dis(true));
+pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) -> Result {
+    bar.update(CTRL_EXT, |r| r.with_ns_dis(true))?;
 
     // There is one traffic class; it gets all of the packet buffers.
     bar.write(
@@ -169,9 +170,9 @@ pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) {
     // The NIC coalesces without the NFS filters only (datasheet 7.11.1).
     bar.update(RFCTL, |r| {
         r.with_rsc_dis(!lro).with_nfsr_dis(true).with_nfsw_dis(true)
-    });
+    })?;
     if lro {
-        bar.update(RSCDBU, |r| r.with_rscackdis(true));
+        bar.update(RSCDBU, |r| r.with_rscackdis(true))?;
         // It has to know the segments. Nothing is split by that: the format of descriptors has one
         // buffer.
         bar.write(
@@ -184,12 +185,12 @@ pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) {
                 .with_tcphdr(true),
         );
     }
-    bar.update(RXCSUM, |r| r.with_pcsd(true));
+    bar.update(RXCSUM, |r| r.with_pcsd(true))?;
 
     // The layout of the transmit queues may only change while the arbiter is disabled.
-    bar.update(RTTDCS, |r| r.with_arbdis(true));
+    bar.update(RTTDCS, |r| r.with_arbdis(true))?;
     bar.write_reg(MTQC::zeroed());
-    bar.update(RTTDCS, |r| r.with_arbdis(false));
+    bar.update(RTTDCS, |r| r.with_arbdis(false))?;
 
     // Strip the frame check sequence. The datasheet requires the other bits of RDRXCTL.
     bar.update(HLREG0, |r| {
@@ -197,45 +198,46 @@ pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) {
             .with_rxcrcstrp(true)
             .with_jumboen(true)
             .with_txpaden(true)
-    });
+    })?;
     bar.update(RDRXCTL, |r| {
         r.with_crcstrip(true)
             .with_rscackc(true)
             .with_fcoe_wrfix(true)
             .with_const_rscfrstsize::<0>()
-    });
+    })
 }
 
 /// Tells the firmware whether a driver controls the port.
-pub(crate) fn set_driver_loaded(bar: &Bar0<'_>, loaded: bool) {
-    bar.update(CTRL_EXT, |r| r.with_drv_load(loaded));
+pub(crate) fn set_driver_loaded(bar: &Bar0<'_>, loaded: bool) -> Result {
+    bar.update(CTRL_EXT, |r| r.with_drv_load(loaded))
 }
 
 /// Sets the limit to the length of received frames.
-pub(crate) fn set_frame_limit(bar: &Bar0<'_>, limit: FrameLimit) {
-    bar.update(MAXFRS, |r| r.with_mfs(limit.bytes()));
+pub(crate) fn set_frame_limit(bar: &Bar0<'_>, limit: FrameLimit) -> Result {
+    bar.update(MAXFRS, |r| r.with_mfs(limit.bytes()))
 }
 
 /// Enables reception.
 ///
 /// The security block stops the receive path meanwhile: frames that arrive while the engine starts
 /// could hang it.
-pub(crate) fn enable_rx(bar: &Bar0<'_>) {
-    bar.update(SECRXCTRL, |r| r.with_rx_dis(true));
+pub(crate) fn enable_rx(bar: &Bar0<'_>) -> Result {
+    bar.update(SECRXCTRL, |r| r.with_rx_dis(true))?;
     // If the block does not drain in time, start the engine all the same.
     let _ = wait_for(
         || bar.try_read(SECRXSTAT),
         |r| r.secrx_rdy(),
         Delta::from_millis(40),
     );
-    bar.update(RXCTRL, |r| r.with_rxen(true));
-    bar.update(SECRXCTRL, |r| r.with_rx_dis(false));
+    bar.update(RXCTRL, |r| r.with_rxen(true))?;
+    bar.update(SECRXCTRL, |r| r.with_rx_dis(false))?;
     flush(bar);
+    Ok(())
 }
 
 /// Enables transmission.
-pub(crate) fn enable_tx(bar: &Bar0<'_>) {
-    bar.update(DMATXCTL, |r| r.with_te(true));
+pub(crate) fn enable_tx(bar: &Bar0<'_>) -> Result {
+    bar.update(DMATXCTL, |r| r.with_te(true))
 }
 
 /// Stops reception and transmission, and waits until all DMA has ended.
@@ -246,7 +248,7 @@ pub(crate) fn enable_tx(bar: &Bar0<'_>) {
 pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     mask_interrupts(bar);
 
-    bar.update(RXCTRL, |r| r.with_rxen(false));
+    let rx_off = bar.update(RXCTRL, |r| r.with_rxen(false));
     for pair in Pair::first(MAX_PAIRS) {
         bar.write(RXDCTL::at(pair.at()), RXDCTL::zeroed().with_swflsh(true));
         bar.write(TXDCTL::at(pair.at()), TXDCTL::zeroed().with_swflsh(true));
@@ -264,13 +266,13 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         |enabled| !enabled,
         Delta::from_millis(100),
     );
-    bar.update(DMATXCTL, |r| r.with_te(false));
+    let tx_off = bar.update(DMATXCTL, |r| r.with_te(false));
     let drained = disable_master(bar);
 
     if bar.is_gone() {
         return Err(ENODEV);
     }
-    if queues_stopped.and(drained).is_ok() {
+    if rx_off.and(queues_stopped).and(tx_off).and(drained).is_ok() {
         return Ok(());
     }
     dev_warn!(dev, "queues did not stop in time, resetting\n");

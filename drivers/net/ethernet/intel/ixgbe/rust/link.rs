@@ -51,28 +51,30 @@ const NOISE: Delta = Delta::from_millis(5);
 
 /// Starts the link of a backplane. The NIC raises an interrupt when the link is up.
 pub(crate) fn start_backplane(bar: &Bar0<'_>, firmware: &Firmware) -> Result {
-    enable(bar);
+    enable(bar)?;
     // The link mode and the abilities to advertise come from the EEPROM.
     restart(bar, firmware, |r| r)
 }
 
-/// Starts the link over a module at this speed. `selects`: the module has a pin that selects it.
+/// Turns on the laser of a module, and starts the link over it at this speed. `selects`: the module
+/// has a pin that selects it.
 pub(crate) fn start_serial(
     bar: &Bar0<'_>,
     firmware: &Firmware,
     speed: Speed,
     selects: bool,
 ) -> Result {
+    laser_on(bar)?;
     if selects {
         bar.update(ESDP, |r| {
             r.with_sdp5_dir(true).with_sdp5_data(speed == Speed::Ten)
-        });
+        })?;
         mmio::flush(bar);
         sleep_at_least(RATE_CHANGE);
     }
 
-    enable(bar);
-    bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<SFI>());
+    enable(bar)?;
+    bar.update(AUTOC2, |r| r.with_const_pma_pmd_10g_serial::<SFI>())?;
     restart(bar, firmware, |r| match speed {
         Speed::Ten => r.with_const_lms::<{ link_mode::SERIAL_10G }>(),
         Speed::One => r
@@ -82,16 +84,18 @@ pub(crate) fn start_serial(
 }
 
 /// Enables the link, which the EEPROM may have disabled to save power.
-fn enable(bar: &Bar0<'_>) {
-    bar.update(AUTOC2, |r| r.with_const_link_disable::<0>());
+fn enable(bar: &Bar0<'_>) -> Result {
+    bar.update(AUTOC2, |r| r.with_const_link_disable::<0>())?;
     mmio::flush(bar);
+    Ok(())
 }
 
 /// Lets the link go off when the NIC sleeps (D3), unless the firmware may use it then. The next
 /// start of the link takes that back.
 pub(crate) fn turn_off_in_d3(bar: &Bar0<'_>) {
     if !firmware::passes_packets(bar) && !firmware::forbids_changes(bar) {
-        bar.update(AUTOC2, |r| {
+        // A link that stays on only takes power.
+        let _ = bar.update(AUTOC2, |r| {
             r.try_with_link_disable(r.link_disable().get() | OFF_IN_D3)
                 .unwrap_or(r)
         });
@@ -135,11 +139,11 @@ pub(crate) fn loop_back(bar: &Bar0<'_>, firmware: &Firmware, on: bool) -> Result
     /// Time in which the NIC notices the link.
     const SETTLES: Delta = Delta::from_millis(100);
 
-    bar.update(HLREG0, |r| r.with_lpbk(on));
+    bar.update(HLREG0, |r| r.with_lpbk(on))?;
     if !firmware::forbids_changes(bar) {
         let _held = firmware.hold_link(bar)?;
 
-        bar.update(AUTOC, |r| r.with_flu(on));
+        bar.update(AUTOC, |r| r.with_flu(on))?;
     } else if !on && bar.read(AUTOC).flu() {
         return Err(EPERM);
     }
@@ -161,13 +165,14 @@ pub(crate) fn loops(bar: &Bar0<'_>) -> bool {
 }
 
 /// Turns on the laser of a module, and waits until it is lit.
-pub(crate) fn laser_on(bar: &Bar0<'_>) {
+fn laser_on(bar: &Bar0<'_>) -> Result {
     // A reset turns it on, too, some time ago.
-    if bar.read(ESDP).sdp3_data() {
-        bar.update(ESDP, |r| r.with_sdp3_data(false));
+    if bar.try_read(ESDP)?.sdp3_data() {
+        bar.update(ESDP, |r| r.with_sdp3_data(false))?;
         mmio::flush(bar);
         sleep_at_least(LASER_ON);
     }
+    Ok(())
 }
 
 /// Turns off the laser of a module, unless the firmware uses it.
@@ -175,7 +180,8 @@ pub(crate) fn laser_off(bar: &Bar0<'_>) {
     if firmware::uses_port(bar) || firmware::forbids_changes(bar) {
         return;
     }
-    bar.update(ESDP, |r| r.with_sdp3_data(true));
+    // A NIC that does not answer may stay lit.
+    let _ = bar.update(ESDP, |r| r.with_sdp3_data(true));
     mmio::flush(bar);
     sleep_at_least(LASER_OFF);
 }

@@ -239,9 +239,7 @@ impl Driver for PortDriver {
         mode: &RxMode<'_>,
         rtnl: &mut Rtnl,
     ) -> Result {
-        let entries = port.unicast_entries.get_mut(rtnl);
-
-        *entries = filter::select(
+        filter::select(
             &port.bar,
             filter::Selection {
                 promiscuous: mode.is_promiscuous(),
@@ -249,10 +247,9 @@ impl Driver for PortDriver {
                 unicast: mode.unicast(),
                 multicast: mode.multicast(),
             },
-            *entries,
-        );
-        vlan::filter(&port.bar, netdev.features().contains(Feature::VlanFilter));
-        Ok(())
+            port.unicast_entries.get_mut(rtnl),
+        )?;
+        vlan::filter(&port.bar, netdev.features().contains(Feature::VlanFilter))
     }
 
     fn set_mac_address<'bound>(
@@ -280,7 +277,7 @@ impl Driver for PortDriver {
         }
         // The buffers stay as they are: if a frame does not fit, it takes several.
         if netdev.is_running() {
-            hw::set_frame_limit(&port.bar, new);
+            hw::set_frame_limit(&port.bar, new)?;
         }
         Ok(MtuChange::Live)
     }

@@ -479,10 +479,11 @@ impl Received {
 }
 
 /// Sets whether these many queues, which are running, drop frames when they have no buffers left.
-pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) {
+pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) -> Result {
     for pair in Pair::first(pairs) {
-        bar.update(SRRCTL::at(pair.at()), |r| r.with_drop_en(drop));
+        bar.update(SRRCTL::at(pair.at()), |r| r.with_drop_en(drop))?;
     }
+    Ok(())
 }
 
 /// Stops a queue while others are running, and waits until the NIC accesses neither its ring nor
@@ -494,7 +495,7 @@ pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
     let at = pair.at();
 
     // The NIC writes back what it has received.
-    bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true));
+    bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true))?;
     mmio::wait_for(
         || bar.try_read(RXDCTL::at(pair.at())),
         |r| !r.enable(),

@@ -80,33 +80,33 @@ impl<'a, 'bound> Register<'a, 'bound> {
         let this = Self(bar);
 
         poll(&|| {
-            bar.update(SWSM, |r| r.with_swesmbi(true));
+            bar.update(SWSM, |r| r.with_swesmbi(true))?;
             Ok(bar.try_read(SWSM)?.swesmbi())
         })
         .map_err(|_| EBUSY)?;
         Ok(this)
     }
 
-    /// Takes a resource if it is free. Returns the owners.
-    fn try_resource(&self, resource: Resource) -> SW_FW_SYNC {
-        let owners = self.0.read(SW_FW_SYNC);
-
-        if is_free(owners, resource) {
-            self.set(resource, true);
+    /// Takes a resource if it is free. Returns whether it has been taken.
+    fn try_resource(&self, resource: Resource) -> Result<bool> {
+        if !is_free(self.0.try_read(SW_FW_SYNC)?, resource) {
+            return Ok(false);
         }
-        owners
+        self.set(resource, true)?;
+        let owners = self.0.try_read(SW_FW_SYNC)?;
+        Ok(owners.software().get() & resource as u32 != 0)
     }
 
     /// Takes a resource away from all owners.
-    fn free(&self, resource: Resource) {
-        self.set(resource, false);
+    fn free(&self, resource: Resource) -> Result {
+        self.set(resource, false)?;
         self.0.update(SW_FW_SYNC, |r| {
             let firmware = r.firmware().get() & !(resource as u32);
             r.try_with_firmware(firmware).unwrap_or(r)
-        });
+        })
     }
 
-    fn set(&self, resource: Resource, owned: bool) {
+    fn set(&self, resource: Resource, owned: bool) -> Result {
         self.0.update(SW_FW_SYNC, |r| {
             let bit = resource as u32;
             let software = r.software().get();
@@ -116,13 +116,15 @@ impl<'a, 'bound> Register<'a, 'bound> {
                 software & !bit
             };
             r.try_with_software(software).unwrap_or(r)
-        });
+        })
     }
 }
 
 impl Drop for Register<'_, '_> {
     fn drop(&mut self) {
-        self.0
+        // If this fails, others wait, and take them.
+        let _ = self
+            .0
             .update(SWSM, |r| r.with_swesmbi(false).with_smbi(false));
         mmio::flush(self.0);
     }
@@ -140,23 +142,20 @@ pub(crate) fn take<'a, 'bound>(
     resource: Resource,
 ) -> Result<Owned<'a, 'bound>> {
     for _ in 0..ATTEMPTS {
-        let owners = Register::take(bar)?.try_resource(resource);
-        if is_free(owners, resource) {
+        if Register::take(bar)?.try_resource(resource)? {
             return Ok(Owned { bar, resource });
         }
         sleep_at_least(PAUSE);
     }
     // A driver or firmware that has died does not give it back. The caller may try again.
-    Register::take(bar)?.free(resource);
+    Register::take(bar)?.free(resource)?;
     Err(EBUSY)
 }
 
 impl Drop for Owned<'_, '_> {
     fn drop(&mut self) {
         // If this fails, others wait for a second, and take it for granted then.
-        if let Ok(register) = Register::take(self.bar) {
-            register.set(self.resource, false);
-        }
+        let _ = Register::take(self.bar).and_then(|register| register.set(self.resource, false));
     }
 }
 

@@ -72,10 +72,10 @@ impl Members {
 }
 
 /// Turns the filter on, unless the port is promiscuous: then it receives the frames of all VLANs.
-pub(crate) fn filter(bar: &Bar0<'_>, on: bool) {
-    let promiscuous = bar.read(FCTRL).upe();
+pub(crate) fn filter(bar: &Bar0<'_>, on: bool) -> Result {
+    let promiscuous = bar.try_read(FCTRL)?.upe();
 
-    bar.update(VLNCTRL, |r| r.with_vfe(on && !promiscuous));
+    bar.update(VLNCTRL, |r| r.with_vfe(on && !promiscuous))
 }
 
 #[kunit_tests(ixgbe_rust_vlan)]

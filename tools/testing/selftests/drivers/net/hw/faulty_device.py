@@ -41,6 +41,9 @@ ERRORS = ("length_of_0", "length_of_1", "length_beyond_the_buffer",
 # Offsets of registers, and the words of two of them in the dump of the driver.
 STATUS, HLREG0, FCTRL = 0x0008, 0x4240, 0x5080
 WORDS = {HLREG0: 10, FCTRL: 15}
+# Registers that turn a port on, and how often the driver reads them for that: once more if ones
+# come back. A reset turns off reception, too.
+SWITCHES = {"mac": (HLREG0, 2), "receiver": (0x3000, 4), "transmitter": (0x4A80, 2)}
 # Counters by their names in ethtool -S.
 COUNTERS = {"crc_errors": ("hw_rx_crc_errors", 0x4000), "missed": ("hw_rx_missed", 0x3FA0),
             "octets": ("hw_rx_bytes", 0x4088), "good": ("hw_rx_good", 0x4074)}
@@ -158,6 +161,19 @@ def lost_mac_settings(cfg):
     cfg.card.wait_up()
     cfg.model.mend(0)
     ksft_eq(_word(port, HLREG0), before)
+
+
+@ksft_disruptive
+def lost_switch(cfg, name):
+    """ A port does not go up without what cannot be turned on, and goes up when it can. """
+    register, reads = SWITCHES[name]
+    port = cfg.ports[0]
+    ip(f"link set {port.ifname} down")
+    cfg.model.fault(0, "ones", reads, register)
+    ksft_ne(cmd(f"ip link set {port.ifname} up", fail=False).ret, 0)
+    cfg.model.mend(0)
+    ip(f"link set {port.ifname} up")
+    cfg.card.wait_up()
 
 
 @ksft_disruptive
@@ -287,7 +303,9 @@ def lost_reads():
     """ Yield the cases of reads that get lost. """
     yield full_counters_count_nothing
     yield ksft_variants([KsftNamedVariant(name, name) for name in COUNTERS])(lost_counter)
-    yield from (lost_filter, lost_mac_settings, lost_status_going_down,
+    yield from (lost_filter, lost_mac_settings)
+    yield ksft_variants([KsftNamedVariant(name, name) for name in SWITCHES])(lost_switch)
+    yield from (lost_status_going_down,
                 forwards_after("lost_reads"), lost_status_at_probe,
                 forwards_after("lost_status_at_probe"))
 

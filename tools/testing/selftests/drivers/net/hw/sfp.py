@@ -33,6 +33,8 @@ MODULES = [
 NAME = b"skbulk model"
 CANNOT_USE = "unsupported SFP+ module type"
 NO_ANSWER = "SFP+ module does not respond"
+# The offset of a register.
+SW_FW_SYNC = 0x10160
 # A QSFP+ module, noise, a module without any code, and LRM.
 UNUSABLE = [("qsfp", {}), ("garbage", {}), ("sr", {"id": "030407" + "00" * 64}),
             ("sr", {"id": "03040740"})]
@@ -356,6 +358,17 @@ def firmware_dies(cfg):
 
 
 @ksft_disruptive
+def bus_cannot_be_taken(cfg):
+    """ A bus whose semaphore does not show its new owner is not used. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.fault(0, "dead_register", value=SW_FW_SYNC)
+    cfg.model.module(0, "lr")
+    log.wait(f"{NO_ANSWER}: EBUSY")
+    stays_down(cfg)
+
+
+@ksft_disruptive
 def firmware_manages_link(cfg):
     """ Firmware that manages the link is asked before the link is changed. """
     defer(cfg.set_up)
@@ -509,8 +522,8 @@ def main():
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
-                         firmware_shares, firmware_dies, firmware_manages_link,
-                         firmware_forbids,
+                         firmware_shares, firmware_dies, bus_cannot_be_taken,
+                         firmware_manages_link, firmware_forbids,
                          link_without_the_bus, empty_without_the_pin,
                          link_without_negotiation,
                          firmware_is_old, forwards_after("firmware")]),

@@ -104,8 +104,7 @@ impl PhysIdOps for PortDriver {
             r.with_led2_blink(false)
                 .try_with_led2_mode(mode)
                 .unwrap_or(r)
-        });
-        Ok(())
+        })
     }
 }
 

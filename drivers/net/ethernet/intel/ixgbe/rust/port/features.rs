@@ -48,7 +48,7 @@ impl FeaturesOps for PortDriver {
         if changes(Feature::Lro) || changes(Feature::Ntuple) || changes(Feature::Loopback) {
             return Ok(FeaturesChange::Restart);
         }
-        vlan::filter(&port.bar, features.contains(Feature::VlanFilter));
+        vlan::filter(&port.bar, features.contains(Feature::VlanFilter))?;
         // A frame does not tell whether it had a tag, so the queues are told between two frames.
         if changes(Feature::VlanStrip) {
             return Ok(FeaturesChange::RestartRx);

@@ -94,7 +94,6 @@ impl Port<'_> {
             // A port that is down may have been reset since. If the firmware does not let go, the
             // settings that there are have to do.
             let _ = sfp::set_up(&self.bar, self.number, &module);
-            link::laser_on(&self.bar);
             self.start_at(netdev, &mut cage, module);
         } else {
             self.begin(netdev, &mut cage);
@@ -186,9 +185,9 @@ impl Port<'_> {
         match sfp::set_up(&self.bar, self.number, &module) {
             Ok(()) => cage.content = Content::Ready(module),
             // The next run of the watchdog tries again.
-            Err(error) if error == EBUSY => {
+            Err(error) if error == EBUSY || error == ENODEV => {
                 if !cage.fails {
-                    netdev_warn!(netdev, "firmware does not release the link\n");
+                    netdev_warn!(netdev, "failed to set up the SFP+ module: {:?}\n", error);
                 }
                 cage.fails = true;
                 return;
@@ -210,7 +209,6 @@ impl Port<'_> {
             // A link partner that has settled on another speed looks for a new one.
             link::laser_off(&self.bar);
         }
-        link::laser_on(&self.bar);
         self.start_at(netdev, cage, module);
     }
 

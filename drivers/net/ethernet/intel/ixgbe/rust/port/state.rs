@@ -328,7 +328,7 @@ impl<'bound> Port<'bound> {
         hw::reset(dev, bar)?;
         self.memory_error.store(false, Relaxed);
         let mode = Mode::of(netdev, pairs);
-        hw::configure(bar, mode, lro);
+        hw::configure(bar, mode, lro)?;
         let spread = self.spread.get(locks.ops());
         spread.apply(bar);
         self.filters
@@ -337,28 +337,28 @@ impl<'bound> Port<'bound> {
         self.hashing.apply(bar, pairs);
         filter::init(bar, &netdev.mac_address());
         self.vlans.get(locks).apply(bar);
-        vlan::filter(bar, netdev.features().contains(Feature::VlanFilter));
+        vlan::filter(bar, netdev.features().contains(Feature::VlanFilter))?;
         let limit = FrameLimit::of_mtu(netdev.mtu());
         if !rings.iter().all(|pair| pair.rx.takes(limit)) {
             // They were made for another MTU, which does not happen.
             return Err(EINVAL);
         }
-        hw::set_frame_limit(bar, limit);
+        hw::set_frame_limit(bar, limit)?;
         let pause = *self.pause.get(locks.ops());
-        flow::apply(bar, pause, mode);
+        flow::apply(bar, pause, mode)?;
         flow_director::start(dev, bar, mode, pairs, self.flow_rules.iter(locks.ops()))?;
         self.filters.is_open.store(mode == Mode::Flows, Relaxed);
         let cage = self.media == Media::SfpPlus;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
-        hw::enable_tx(bar);
+        hw::enable_tx(bar)?;
         for pair in rings {
             pair.tx.start(dev, bar)?;
             pair.rx.start(dev, bar, flow::drops(pause, pairs))?;
         }
-        hw::enable_rx(bar);
+        hw::enable_rx(bar)?;
 
-        hw::set_driver_loaded(bar, true);
+        hw::set_driver_loaded(bar, true)?;
         self.start_link(netdev);
         irq::enable(bar, pairs);
         // From now on, interrupts report changes.
@@ -375,7 +375,8 @@ impl<'bound> Port<'bound> {
         self.stats.save_hw(bar);
         *self.running.get_mut(locks.ops_mut()) = Running::default();
         self.stop_link();
-        hw::set_driver_loaded(bar, false);
+        // The firmware only knows less than it could.
+        let _ = hw::set_driver_loaded(bar, false);
         stopped
     }
 

@@ -10,6 +10,7 @@ use kernel::{
         },
         Device, //
     },
+    netdev_warn,
     prelude::*, //
 };
 
@@ -30,8 +31,12 @@ impl Port<'_> {
         // A port that was down has no addresses.
         filter::set_own_address(bar, &netdev.mac_address());
         // As with `ixgbe`: the filter of groups may have been reset, too.
-        bar.update(FCTRL, |r| r.with_bam(true).with_mpe(true));
-        bar.update(CTRL, |r| r.with_pcie_master_disable(true));
+        let filtered = bar.update(FCTRL, |r| r.with_bam(true).with_mpe(true));
+        let quiet = bar.update(CTRL, |r| r.with_pcie_master_disable(true));
+        if filtered.and(quiet).is_err() {
+            // It falls asleep all the same.
+            netdev_warn!(netdev, "packets may not wake the machine\n");
+        }
 
         bar.write_reg(
             WUFC::zeroed()
