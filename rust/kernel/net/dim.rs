@@ -12,6 +12,11 @@
 //!
 //! C header: [`include/linux/dim.h`](srctree/include/linux/dim.h)
 
+use super::napi::{
+    Attached,
+    Napi, //
+};
+
 use crate::{
     bindings,
     prelude::*,
@@ -22,7 +27,8 @@ use crate::{
             Relaxed,
             Release, //
         },
-        static_lock_class, //
+        static_lock_class,
+        Arc, //
     },
     time::{
         ClockSource,
@@ -91,21 +97,22 @@ pub trait Moderate: Send + Sync + 'static {
     /// Applies a decision, or leaves it to the next poll.
     ///
     /// The effect is measured from the first [`Dim::update`] after this has returned. Process
-    /// context, in a work item that the drop of the [`Dim`] waits for: this must not take a lock
-    /// that is held then, as are RTNL and the instance lock when a queue vector goes away.
+    /// context, in a work item that is waited for when the queue vector goes away: this must not
+    /// take a lock that is held then, as are RTNL and the instance lock.
     fn moderate(&self, moderation: Moderation);
 }
 
-/// The part of a [`Dim`] that its work item uses.
+/// The state that a [`Dim`] and its work item share.
 ///
 /// # Invariants
 ///
 /// - The `work` of `dim` is initialized, with [`run`](Self::run). It is scheduled by `net_dim()`
-///   only.
-/// - The rest of `dim` belongs to the owner of the [`Dim`]. While its state is `APPLY_NEW_PROFILE`
+///   only, and is neither pending nor running when this is dropped: a [`WorkOwner`] has disabled it
+///   before, or it was never scheduled.
+/// - The rest of `dim` belongs to the holder of the [`Dim`]. While its state is `APPLY_NEW_PROFILE`
 ///   and `is_applied` is false, this only reads it, and the work item may, too.
 /// - The profile of `dim` exists.
-#[pin_data(PinnedDrop)]
+#[pin_data]
 struct Inner<T: Moderate> {
     #[pin]
     dim: Opaque<bindings::dim>,
@@ -154,7 +161,7 @@ impl<T: Moderate> Inner<T> {
         // SAFETY: By the safety requirements.
         let dim = unsafe { crate::container_of!(work, bindings::dim, work) };
         let opaque = Opaque::cast_from(dim);
-        // SAFETY: As above; dropping it waits for us.
+        // SAFETY: As above; its `WorkOwner` waits for us.
         let this = unsafe { &*crate::container_of!(opaque, Self, dim) };
 
         // SAFETY: By the type invariants, nothing writes to it meanwhile: we were scheduled with
@@ -166,26 +173,38 @@ impl<T: Moderate> Inner<T> {
     }
 }
 
-#[pinned_drop]
-impl<T: Moderate> PinnedDrop for Inner<T> {
-    fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type invariants, the work is initialized. The owner is gone, so nothing
-        // schedules it again.
-        unsafe { bindings::net_dim_work_cancel(self.dim.get()) };
+/// Ends the work item of a [`Dim`] when the queue vector goes away, as only process context can.
+struct WorkOwner<T: Moderate>(Arc<Inner<T>>);
+
+impl<T: Moderate> Attached for WorkOwner<T> {
+    fn is_dma_memory(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Moderate> Drop for WorkOwner<T> {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants, the work is initialized. The NAPI instance drops its
+        // objects in process context.
+        unsafe { bindings::disable_work_sync(&raw mut (*self.0.dim.get()).work) };
     }
 }
 
 /// The moderation of the interrupts of a queue, which adapts to its load.
 ///
 /// It belongs to the poll function of the queue: one, or two where the queues of a vector have
-/// moderation of their own. Dropping it cancels the work item, and waits for one that runs: process
-/// context. [`Moderate::moderate`] is not called any more then.
-pub struct Dim<T: Moderate>(Pin<KBox<Inner<T>>>);
+/// moderation of their own. It can be dropped in any context: its work item belongs to the NAPI
+/// instance. When the queue vector goes away, that is waited for, and [`Moderate::moderate`] is not
+/// called any more.
+pub struct Dim<T: Moderate>(Arc<Inner<T>>);
 
 impl<T: Moderate> Dim<T> {
     /// Begins with [`Moderation::default_of_dim`], which the caller applies.
-    pub fn new(target: T) -> Result<Self> {
-        Ok(Self(KBox::pin_init(Inner::new(target), GFP_KERNEL)?))
+    pub fn new(napi: &Napi, target: T) -> Result<Self> {
+        let inner = Arc::pin_init(Inner::new(target), GFP_KERNEL)?;
+
+        napi.attach(Arc::new(WorkOwner(inner.clone()), GFP_KERNEL)?)?;
+        Ok(Self(inner))
     }
 
     /// The consumer of the decisions.

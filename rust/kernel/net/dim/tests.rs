@@ -6,10 +6,9 @@
 mod cases {
     use super::super::*;
     use crate::{
-        sync::{
-            Arc,
-            Completion, //
-        },
+        net::napi::Orphans,
+        softirq::BhGuard,
+        sync::Completion,
         time::{
             delay::fsleep,
             Delta, //
@@ -74,6 +73,7 @@ mod cases {
 
     /// A queue whose load tests choose.
     struct Queue {
+        napi: Pin<KBox<Napi>>,
         dim: Dim<Target>,
         log: Arc<Log>,
         interrupts: u16,
@@ -84,14 +84,17 @@ mod cases {
         /// To apply a decision takes so long, from the time at which that may end.
         fn slow(takes: Delta) -> Result<Self> {
             let log = Log::new()?;
+            let napi = KBox::pin_init(Napi::new(Orphans::new()?), GFP_KERNEL)?;
+            let target = Target {
+                log: log.clone(),
+                takes,
+            };
 
             log.usecs
                 .store(Moderation::default_of_dim().usecs.into(), Relaxed);
             Ok(Self {
-                dim: Dim::new(Target {
-                    log: log.clone(),
-                    takes,
-                })?,
+                dim: Dim::new(&napi, target)?,
+                napi,
                 log,
                 interrupts: 0,
                 bytes: 0,
@@ -107,6 +110,11 @@ mod cases {
 
         fn raw(&self) -> *mut bindings::dim {
             self.dim.0.dim.get()
+        }
+
+        /// The queue vector goes away.
+        fn close(&self) {
+            self.napi.drop_if(|_of, _object| true);
         }
 
         /// Measures what has come, so long after the measurement has begun.
@@ -217,32 +225,55 @@ mod cases {
     }
 
     #[test]
-    fn a_drop_waits_for_a_decision_that_is_being_applied() -> Result {
+    fn the_vector_waits_for_a_decision_that_is_being_applied() -> Result {
         let mut queue = Queue::slow(Delta::from_millis(10))?;
 
         queue.load(10_000);
         queue.log.begins.wait_for_completion();
         queue.log.ends.complete_all();
-        drop(queue.dim);
+        queue.close();
         assert_eq!(queue.log.applied.load(Relaxed), 1);
-        assert_eq!(queue.log.dropped.load(Relaxed), 1);
         Ok(())
     }
 
     #[test]
-    fn no_decision_is_applied_after_the_drop() -> Result {
+    fn no_decision_is_applied_after_the_vector() -> Result {
         for _ in 0..100 {
             let mut queue = Queue::new()?;
 
             queue.load(10_000);
-            drop(queue.dim);
+            queue.close();
             // Whether it was cancelled or not.
             let begun = queue.log.begun.load(Relaxed);
             assert_eq!(queue.log.applied.load(Relaxed), begun);
-            assert_eq!(queue.log.dropped.load(Relaxed), 1);
             fsleep(Delta::from_micros(50));
             assert_eq!(queue.log.begun.load(Relaxed), begun);
+
+            // Nor is another one.
+            queue.load(20_000);
+            queue.load(40_000);
+            queue.settle();
+            assert_eq!(queue.log.begun.load(Relaxed), begun);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_drop_waits_for_nothing() -> Result {
+        let mut queue = Queue::slow(Delta::from_millis(0))?;
+
+        queue.load(10_000);
+        queue.log.begins.wait_for_completion();
+        {
+            // As in a poll function.
+            let _bh = BhGuard::new();
+            drop(queue.dim);
+        }
+        assert_eq!(queue.log.applied.load(Relaxed), 0);
+        queue.log.ends.complete_all();
+        queue.napi.drop_if(|_of, _object| true);
+        assert_eq!(queue.log.applied.load(Relaxed), 1);
+        assert_eq!(queue.log.dropped.load(Relaxed), 1);
         Ok(())
     }
 }

@@ -12,7 +12,10 @@ use kernel::{
             Moderate,
             Moderation, //
         },
-        napi::Poll, //
+        napi::{
+            Napi,
+            Poll, //
+        }, //
     },
     num::Bounded,
     prelude::*,
@@ -68,12 +71,12 @@ pub(crate) struct PairModeration {
 
 impl PairModeration {
     /// Starts with the interval that [`Setting::apply`] sets.
-    pub(crate) fn new(pair: Pair) -> Result<Self> {
+    pub(crate) fn new(napi: &Napi, pair: Pair) -> Result<Self> {
         let first = interval(Moderation::default_of_dim());
 
         Ok(Self {
             pair,
-            dim: Dim::new(Decided(Atomic::new(first.into())))?,
+            dim: Dim::new(napi, Decided(Atomic::new(first.into())))?,
             interval: None,
         })
     }

@@ -136,7 +136,7 @@ impl Driver for PortDriver {
                 let poller = Poller {
                     tx,
                     rx,
-                    moderation: PairModeration::new(pair)?,
+                    moderation: PairModeration::new(napi, pair)?,
                     stats,
                 };
                 Ok((poller, sender))
