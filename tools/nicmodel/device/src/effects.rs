@@ -22,6 +22,8 @@ use crate::sfp::Sfp;
 pub(crate) struct Slow {
     pub(crate) eeprom: Eeprom,
     pub(crate) sfp: Sfp,
+    /// The time of the first read of SWSM that wanted SMBI since it was given back.
+    pub(crate) smbi_wanted: Option<u64>,
 }
 
 impl Slow {
@@ -29,6 +31,7 @@ impl Slow {
         Self {
             eeprom,
             sfp: Sfp::new(Some(Module::new(module::Kind::Sr))),
+            smbi_wanted: None,
         }
     }
 
@@ -47,6 +50,9 @@ impl Device {
             offset::I2CCTL => self.slow().sfp.read().raw(),
             offset::SWSM => {
                 let value = self.regs.get::<Swsm>();
+                if self.semaphore_is_late() {
+                    return value.with_smbi(true).raw();
+                }
                 self.regs.set(value.with_smbi(true));
                 value.raw()
             }
@@ -125,6 +131,12 @@ impl Device {
                 }
             }
             offset::I2CCTL => self.slow().sfp.write(I2cctl::from_raw(value)),
+            offset::SWSM => {
+                if !Swsm::from_raw(value).smbi() {
+                    self.slow().smbi_wanted = None;
+                }
+                self.regs.store(at, value);
+            }
             offset::MSCA => self.regs.set(Msca::from_raw(value).with_mdicmd(false)),
             offset::AUTOC => {
                 let value = Autoc::from_raw(value);
@@ -167,6 +179,16 @@ impl Device {
             offset::EITR | offset::EITR_HIGH => self.regs.store(at, value & Eitr::WRITABLE),
             _ => self.regs.store(at, value),
         }
+    }
+
+    /// Whether SMBI, which is wanted now, cannot be taken yet.
+    fn semaphore_is_late(&self) -> bool {
+        let Some(late) = self.faults.lasting(Kind::LateSemaphore) else {
+            return false;
+        };
+        let now = self.clock.now();
+        let wanted = *self.slow().smbi_wanted.get_or_insert(now);
+        now - wanted < u64::from(late) * 1_000_000
     }
 
     fn links(&self) -> Links {

@@ -63,6 +63,9 @@ pub enum Kind {
     Lesm,
     /// The firmware forbids changes of the link.
     Veto,
+    /// SMBI cannot be taken before as many milliseconds as the fault's value have passed since a
+    /// read that wanted to, the first one since it was given back.
+    LateSemaphore,
     /// The register at the offset of the fault's value, but CTRL, keeps its value whatever is
     /// written.
     DeadRegister,

@@ -13,8 +13,8 @@ use kernel::{
 
 use crate::{
     mmio::{
-        self,
-        Bar0, //
+        Bar0,
+        Deadline, //
     },
     regs::*, //
 };
@@ -28,18 +28,40 @@ const CHECKSUM_WORD: u16 = 0x3f;
 /// Pointers to the sections that the checksum covers (datasheet 6.3).
 const SECTION_POINTERS: core::ops::Range<u16> = 0x03..0x0f;
 
-/// Reads a word.
-pub(crate) fn read(bar: &Bar0<'_>, word: u16) -> Result<u16> {
-    bar.write_reg(EERD::zeroed().try_with_addr(word)?.with_start(true));
+/// The most words of all sections together: two ports may share what can be addressed.
+const MAX_WORDS: usize = 2 << 14;
 
-    let value = mmio::poll(
-        || bar.try_read(EERD),
-        |r| r.done(),
-        Delta::from_micros(5),
-        Delta::from_millis(100),
-    )?;
+/// The time for all words of an operation.
+const TIMEOUT: Delta = Delta::from_secs(1);
 
-    Ok(u16::from(value.data()))
+/// An operation that reads words.
+pub(crate) struct Reader<'a, 'bound> {
+    bar: &'a Bar0<'bound>,
+    deadline: Deadline,
+}
+
+impl<'a, 'bound> Reader<'a, 'bound> {
+    /// Begins.
+    pub(crate) fn new(bar: &'a Bar0<'bound>) -> Self {
+        Self {
+            bar,
+            deadline: Deadline::after(TIMEOUT),
+        }
+    }
+
+    /// Reads a word.
+    pub(crate) fn word(&self, at: u16) -> Result<u16> {
+        self.bar
+            .write_reg(EERD::zeroed().try_with_addr(at)?.with_start(true));
+
+        let value = self.deadline.poll(
+            || self.bar.try_read(EERD),
+            |r| r.done(),
+            Delta::from_micros(5),
+        )?;
+
+        Ok(u16::from(value.data()))
+    }
 }
 
 /// Words that hold the number of the EEPROM image, the lower half first.
@@ -48,14 +70,15 @@ const TRACK_ID_WORDS: [u16; 2] = [0x2d, 0x2e];
 /// Returns the number that identifies the image of the EEPROM.
 pub(crate) fn track_id(bar: &Bar0<'_>) -> Result<u32> {
     let [low, high] = TRACK_ID_WORDS;
+    let eeprom = Reader::new(bar);
 
-    Ok(u32::from(read(bar, high)?) << 16 | u32::from(read(bar, low)?))
+    Ok(u32::from(eeprom.word(high)?) << 16 | u32::from(eeprom.word(low)?))
 }
 
 /// Returns the size of the EEPROM in bytes.
 pub(crate) fn len(bar: &Bar0<'_>) -> usize {
-    // A number of words that is a power of two; a NIC that is gone has 15. [`read`] reaches 2^14
-    // words.
+    // A number of words that is a power of two; a NIC that is gone has 15. [`Reader::word`]
+    // reaches 2^14 words.
     1 << (u32::from(bar.read(EEC).ee_size()) + SIZE_SHIFT + 1).min(15)
 }
 
@@ -64,12 +87,13 @@ const SIZE_SHIFT: u32 = 6;
 
 /// Reads bytes. The lower half of a word comes first.
 pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Result {
+    let eeprom = Reader::new(bar);
     let mut last = None;
 
     for (at, byte) in (offset..).zip(bytes) {
         let [low, high] = match last {
             Some(word) if at % 2 != 0 => word,
-            _ => read(bar, u16::try_from(at / 2)?)?.to_le_bytes(),
+            _ => eeprom.word(u16::try_from(at / 2)?)?.to_le_bytes(),
         };
         last = Some([low, high]);
         *byte = if at % 2 == 0 { low } else { high };
@@ -79,27 +103,31 @@ pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Res
 
 /// Returns the sum of all words that the checksum covers, including the checksum itself.
 fn sum(bar: &Bar0<'_>) -> Result<u16> {
+    let eeprom = Reader::new(bar);
     let mut sum = 0u16;
+    let mut left = MAX_WORDS;
 
-    for word in 0..=CHECKSUM_WORD {
-        sum = sum.wrapping_add(read(bar, word)?);
+    for at in 0..=CHECKSUM_WORD {
+        sum = sum.wrapping_add(eeprom.word(at)?);
     }
 
     for pointer in SECTION_POINTERS {
-        let section = read(bar, pointer)?;
+        let section = eeprom.word(pointer)?;
         if section == 0 || section == u16::MAX {
             continue;
         }
 
-        let len = read(bar, section)?;
+        let len = eeprom.word(section)?;
         if len == 0 || len == u16::MAX {
             continue;
         }
 
         for offset in 1..=len {
-            // A section that runs past the end of the address space is corrupt.
-            let word = section.checked_add(offset).ok_or(EINVAL)?;
-            sum = sum.wrapping_add(read(bar, word)?);
+            // A section that runs past the end of the address space is corrupt, and so are those
+            // that have more words than there are.
+            let at = section.checked_add(offset).ok_or(EINVAL)?;
+            left = left.checked_sub(1).ok_or(EINVAL)?;
+            sum = sum.wrapping_add(eeprom.word(at)?);
         }
     }
 

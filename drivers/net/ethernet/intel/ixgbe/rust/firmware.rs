@@ -11,7 +11,7 @@ use kernel::{
 };
 
 use crate::{
-    eeprom,
+    eeprom::Reader,
     media::Media,
     mmio::Bar0,
     regs::medium::*,
@@ -62,32 +62,34 @@ pub(crate) struct Firmware {
 }
 
 /// Follows a pointer in the EEPROM; [`None`] if there is nothing at its end.
-fn follow(bar: &Bar0<'_>, pointer: u16) -> Option<u16> {
-    eeprom::read(bar, pointer)
+fn follow(eeprom: &Reader<'_, '_>, pointer: u16) -> Option<u16> {
+    eeprom
+        .word(pointer)
         .ok()
         .filter(|&target| target != 0 && target != u16::MAX)
 }
 
 /// Reads a word behind two pointers.
-fn word(bar: &Bar0<'_>, pointer: u16, offset: u16) -> Option<u16> {
-    let block = follow(bar, BLOCK)?;
-    let inner = follow(bar, block.checked_add(pointer)?)?;
+fn word(eeprom: &Reader<'_, '_>, pointer: u16, offset: u16) -> Option<u16> {
+    let block = follow(eeprom, BLOCK)?;
+    let inner = follow(eeprom, block.checked_add(pointer)?)?;
 
-    eeprom::read(bar, inner.checked_add(offset)?).ok()
+    eeprom.word(inner.checked_add(offset)?).ok()
 }
 
 impl Firmware {
     /// Reads the EEPROM. Complains about firmware that is too old for this kind of port.
     pub(crate) fn read(dev: &device::Device<Bound>, bar: &Bar0<'_>, media: Media) -> Self {
         let cage = media == Media::SfpPlus;
+        let eeprom = &Reader::new(bar);
 
-        if cage && word(bar, PATCH_POINTER, PATCH_VERSION).is_none_or(|v| v < GOOD_VERSION) {
+        if cage && word(eeprom, PATCH_POINTER, PATCH_VERSION).is_none_or(|v| v < GOOD_VERSION) {
             dev_warn!(dev, "firmware too old for SFP+; update the EEPROM image\n");
         }
-        let capabilities = eeprom::read(bar, CAPABILITIES).unwrap_or(0);
-        let control = eeprom::read(bar, CONTROL_2).unwrap_or(0);
+        let capabilities = eeprom.word(CAPABILITIES).unwrap_or(0);
+        let control = eeprom.word(CONTROL_2).unwrap_or(0);
         Self {
-            lesm: word(bar, LESM_POINTER, LESM_STATE).is_some_and(|w| w & LESM_ENABLED != 0),
+            lesm: word(eeprom, LESM_POINTER, LESM_STATE).is_some_and(|w| w & LESM_ENABLED != 0),
             doubts_link: cage && capabilities & NO_CROSSTALK == 0,
             link_sleeps: control & CLOCK_STOPS != 0,
         }

@@ -15,7 +15,9 @@ use kernel::{
     prelude::*,
     time::{
         delay::fsleep,
-        Delta, //
+        Delta,
+        Instant,
+        Monotonic, //
     }, //
 };
 
@@ -69,4 +71,34 @@ pub(crate) fn wait_for<T>(
     timeout: Delta,
 ) -> Result {
     poll(read, cond, Delta::from_micros(100), timeout).map(|_| ())
+}
+
+/// The end of an operation of several steps, which share its time.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline(Instant<Monotonic>);
+
+impl Deadline {
+    /// The end of an operation that begins now.
+    pub(crate) fn after(time: Delta) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// The earlier one.
+    pub(crate) fn min(self, other: Self) -> Self {
+        if self.0 - other.0 < Delta::ZERO {
+            self
+        } else {
+            other
+        }
+    }
+
+    /// As [`poll`] until then: after that, only the reads that are needed on a busy host.
+    pub(crate) fn poll<T>(
+        self,
+        read: impl FnMut() -> Result<T>,
+        cond: impl FnMut(&T) -> bool,
+        interval: Delta,
+    ) -> Result<T> {
+        poll(read, cond, interval, self.0 - Instant::now())
+    }
 }

@@ -5,24 +5,28 @@
 use kernel::{
     prelude::*,
     time::{
-        delay::sleep_at_least,
-        Delta, //
+        Delta,
+        Instant,
+        Monotonic, //
     }, //
 };
 
 use crate::{
     mmio::{
         self,
-        Bar0, //
+        Bar0,
+        Deadline, //
     },
     regs::medium::*, //
 };
 
-/// Pause between two attempts to take a resource.
-const PAUSE: Delta = Delta::from_millis(5);
+/// Pauses between two attempts to take a semaphore, and a resource.
+const PAUSE: Delta = Delta::from_micros(50);
+const RESOURCE_PAUSE: Delta = Delta::from_millis(5);
 
-/// Number of attempts: a second, the longest that an owner may take.
-const ATTEMPTS: usize = 200;
+/// The longest that an owner of a semaphore, who needs microseconds, and of a resource may take.
+const TURN: Delta = Delta::from_millis(100);
+const RESOURCE_TURN: Delta = Delta::from_secs(1);
 
 /// A shared resource, by its bit in [`SW_FW_SYNC`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,24 +61,28 @@ struct Register<'a, 'bound>(&'a Bar0<'bound>);
 
 impl<'a, 'bound> Register<'a, 'bound> {
     /// Takes the semaphore among drivers, then the one between software and firmware.
-    fn take(bar: &'a Bar0<'bound>) -> Result<Self> {
+    fn take(bar: &'a Bar0<'bound>, deadline: Deadline) -> Result<Self> {
         let poll = |take: &dyn Fn() -> Result<bool>| {
-            mmio::poll(
-                take,
-                |taken| *taken,
-                Delta::from_micros(50),
-                Delta::from_millis(100),
-            )
+            let turn = Deadline::after(TURN);
+
+            deadline
+                .min(turn)
+                .poll(take, |taken| *taken, PAUSE)
+                .map_err(|error| if error == ETIMEDOUT { EBUSY } else { error })
         };
+        let begun = Instant::<Monotonic>::now();
         // Reading it as 0 takes it.
         let among_drivers = || Ok(!bar.try_read(SWSM)?.smbi());
 
-        if poll(&among_drivers).is_err() {
-            // A driver holds it for microseconds; this one has died.
+        let taken = poll(&among_drivers);
+        if taken == Err(EBUSY) && begun.elapsed() >= TURN {
+            // Its owner has died.
             bar.write_reg(SWSM::zeroed());
             if !among_drivers()? {
                 return Err(EBUSY);
             }
+        } else {
+            taken?;
         }
         // From here on, dropping it gives back whatever has been taken.
         let this = Self(bar);
@@ -82,8 +90,7 @@ impl<'a, 'bound> Register<'a, 'bound> {
         poll(&|| {
             bar.update(SWSM, |r| r.with_swesmbi(true))?;
             Ok(bar.try_read(SWSM)?.swesmbi())
-        })
-        .map_err(|_| EBUSY)?;
+        })?;
         Ok(this)
     }
 
@@ -134,28 +141,33 @@ fn is_free(owners: SW_FW_SYNC, resource: Resource) -> bool {
     (owners.software().get() | owners.firmware().get()) & resource as u32 == 0
 }
 
-/// Takes a resource; sleeps while another driver or the firmware has it, a second at most.
+/// Takes a resource; sleeps while another driver or the firmware has it or the semaphores, a second
+/// at most.
 ///
-/// After that, [`EBUSY`], and the resource is free.
+/// After that, [`EBUSY`], and the resource is free if the semaphores are.
 pub(crate) fn take<'a, 'bound>(
     bar: &'a Bar0<'bound>,
     resource: Resource,
 ) -> Result<Owned<'a, 'bound>> {
-    for _ in 0..ATTEMPTS {
-        if Register::take(bar)?.try_resource(resource)? {
-            return Ok(Owned { bar, resource });
+    let deadline = Deadline::after(RESOURCE_TURN);
+    let take = || Register::take(bar, deadline)?.try_resource(resource);
+
+    match deadline.poll(take, |taken| *taken, RESOURCE_PAUSE) {
+        Ok(_) => Ok(Owned { bar, resource }),
+        Err(error) if error == ETIMEDOUT => {
+            // A driver or firmware that has died does not give it back. The caller may try again.
+            let _ = Register::take(bar, deadline).and_then(|register| register.free(resource));
+            Err(EBUSY)
         }
-        sleep_at_least(PAUSE);
+        Err(error) => Err(error),
     }
-    // A driver or firmware that has died does not give it back. The caller may try again.
-    Register::take(bar)?.free(resource)?;
-    Err(EBUSY)
 }
 
 impl Drop for Owned<'_, '_> {
     fn drop(&mut self) {
         // If this fails, others wait for a second, and take it for granted then.
-        let _ = Register::take(self.bar).and_then(|register| register.set(self.resource, false));
+        let _ = Register::take(self.bar, Deadline::after(TURN))
+            .and_then(|register| register.set(self.resource, false));
     }
 }
 

@@ -15,7 +15,7 @@ use kernel::{
 };
 
 use crate::{
-    eeprom,
+    eeprom::Reader,
     i2c::{
         self,
         Page, //
@@ -33,9 +33,6 @@ use crate::{
 
 /// Bytes of the identification page that describe the kind of module, with their checksum.
 const ID_LEN: usize = 64;
-
-/// Bytes that are read at once.
-const PIECE: usize = 16;
 
 /// Offsets in the identification page, and values there.
 mod id {
@@ -293,10 +290,7 @@ pub(crate) fn identify(bar: &Bar0<'_>, port: u32) -> Result<Module> {
 
     // The module may be exchanged for another one meanwhile.
     for _ in 0..2 {
-        for (at, piece) in page.chunks_mut(PIECE).enumerate() {
-            // CAST: Less than `ID_LEN`.
-            i2c::read(bar, port, Page::Id, (at * PIECE) as u8, piece)?;
-        }
+        i2c::read(bar, port, Page::Id, 0, &mut page)?;
         if sum(&page) == page[id::SUM] {
             break;
         }
@@ -325,21 +319,21 @@ const MAX_SETTINGS: u16 = 1024;
 const FIRMWARE_TURN: Delta = Delta::from_millis(10);
 
 /// Returns the word of the EEPROM before the settings for a module.
-fn find_settings(bar: &Bar0<'_>, wanted: u16) -> Result<u16> {
-    let list = eeprom::read(bar, SETTINGS)?;
+fn find_settings(eeprom: &Reader<'_, '_>, wanted: u16) -> Result<u16> {
+    let list = eeprom.word(SETTINGS)?;
 
     if list == 0 || list == END {
         return Err(EOPNOTSUPP);
     }
     for entry in 0..MAX_KINDS {
         let at = list.checked_add(1 + 2 * entry).ok_or(EINVAL)?;
-        let kind = eeprom::read(bar, at)?;
+        let kind = eeprom.word(at)?;
 
         if kind == END {
             break;
         }
         if kind == wanted {
-            let settings = eeprom::read(bar, at.checked_add(1).ok_or(EINVAL)?)?;
+            let settings = eeprom.word(at.checked_add(1).ok_or(EINVAL)?)?;
             if settings != 0 && settings != END {
                 return Ok(settings);
             }
@@ -357,11 +351,12 @@ pub(crate) fn set_up(bar: &Bar0<'_>, port: u32, module: &Module) -> Result {
     let Some(number) = module.settings(port) else {
         return Ok(());
     };
-    let settings = find_settings(bar, number)?;
+    let eeprom = Reader::new(bar);
+    let settings = find_settings(&eeprom, number)?;
     let owned = semaphore::take(bar, Resource::Mac)?;
 
     for offset in 1..=MAX_SETTINGS {
-        let value = eeprom::read(bar, settings.checked_add(offset).ok_or(EINVAL)?)?;
+        let value = eeprom.word(settings.checked_add(offset).ok_or(EINVAL)?)?;
         if value == END {
             drop(owned);
             sleep_at_least(FIRMWARE_TURN);

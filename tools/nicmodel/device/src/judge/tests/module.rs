@@ -154,6 +154,22 @@ fn dead_firmware_holds_what_it_has_until_it_is_taken() {
 }
 
 #[test]
+fn a_late_semaphore_is_taken_when_its_time_has_come() {
+    let driver = Driver::new();
+    driver.card.device.fault(Fault::LateSemaphore, 1, 90);
+    for _ in 0..2 {
+        assert!(driver.read::<Swsm>().smbi());
+        driver.card.clock.advance(89 * MS);
+        assert!(driver.read::<Swsm>().smbi());
+        driver.card.clock.advance(MS);
+        assert!(!driver.read::<Swsm>().smbi());
+        assert!(driver.read::<Swsm>().smbi());
+        driver.set(Swsm::ZERO);
+    }
+    assert_eq!(driver.broken(), BTreeSet::new());
+}
+
+#[test]
 fn busy_firmware_holds_all_and_lets_go() {
     let driver = Driver::new();
     let device = &driver.card.device;

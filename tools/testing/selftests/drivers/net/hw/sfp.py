@@ -11,7 +11,7 @@ touched.
 import subprocess
 
 from lib.py import CmdExitFailure, KsftNamedVariant, defer, ethtool, ip
-from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_not_in
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_lt, ksft_not_in
 from lib.py import ksft_raises, ksft_run, ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
@@ -33,8 +33,11 @@ MODULES = [
 NAME = b"skbulk model"
 CANNOT_USE = "unsupported SFP+ module type"
 NO_ANSWER = "SFP+ module does not respond"
+BUS_IS_TAKEN = "firmware does not release the bus of the cage"
 # The offset of a register.
 SW_FW_SYNC = 0x10160
+# Milliseconds, less than those after which a driver takes the semaphore from its owner.
+LATE = 90
 # A QSFP+ module, noise, a module without any code, and LRM.
 UNUSABLE = [("qsfp", {}), ("garbage", {}), ("sr", {"id": "030407" + "00" * 64}),
             ("sr", {"id": "03040740"})]
@@ -340,7 +343,7 @@ def firmware_shares(cfg):
     settled(cfg)
     cfg.model.fault(0, "firmware_busy", count=1000000)
     cfg.model.module(0, "sr")
-    log.wait(NO_ANSWER)
+    log.wait(BUS_IS_TAKEN)
     stays_down(cfg)
     cfg.model.mend(0)
     carrier(cfg, True)
@@ -358,13 +361,36 @@ def firmware_dies(cfg):
 
 
 @ksft_disruptive
+def semaphore_comes_late(cfg):
+    """
+    The semaphore comes just in time, each time, for a bus that the firmware keeps: a port that
+    goes up does not wait for longer than a second, in which it can ask so often.
+    """
+    def asked():
+        return cfg.model.reads(0, "GSSR")
+
+    log = Log()
+    defer(cfg.set_up)
+    defer(restore, cfg)
+    ip(f"link set {cfg.ifname} down")
+    cfg.model.fault(0, "firmware_busy", count=1000000)
+    cfg.model.fault(0, "late_semaphore", value=LATE)
+    cfg.model.ask("trace", port=0, phase="late")
+    defer(cfg.model.ask, "trace", port=0)
+    before = asked()
+    ip(f"link set {cfg.ifname} up")
+    ksft_lt(asked() - before, 2 * 1000 / LATE)
+    log.wait(BUS_IS_TAKEN)
+
+
+@ksft_disruptive
 def bus_cannot_be_taken(cfg):
     """ A bus whose semaphore does not show its new owner is not used. """
     log = Log()
     defer(restore, cfg)
     cfg.model.fault(0, "dead_register", value=SW_FW_SYNC)
     cfg.model.module(0, "lr")
-    log.wait(f"{NO_ANSWER}: EBUSY")
+    log.wait(BUS_IS_TAKEN)
     stays_down(cfg)
 
 
@@ -522,8 +548,8 @@ def main():
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
                          no_link_in_an_empty_cage, no_link_for_a_moment,
-                         firmware_shares, firmware_dies, bus_cannot_be_taken,
-                         firmware_manages_link, firmware_forbids,
+                         firmware_shares, firmware_dies, semaphore_comes_late,
+                         bus_cannot_be_taken, firmware_manages_link, firmware_forbids,
                          link_without_the_bus, empty_without_the_pin,
                          link_without_negotiation,
                          firmware_is_old, forwards_after("firmware")]),

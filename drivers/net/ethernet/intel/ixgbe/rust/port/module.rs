@@ -169,7 +169,11 @@ impl Port<'_> {
             }
             Err(error) => {
                 if looks + 1 == PATIENCE {
-                    netdev_err!(netdev, "SFP+ module does not respond: {:?}\n", error);
+                    if error == EBUSY {
+                        netdev_err!(netdev, "firmware does not release the bus of the cage\n");
+                    } else {
+                        netdev_err!(netdev, "SFP+ module does not respond: {:?}\n", error);
+                    }
                 }
                 Content::Silent(looks.saturating_add(1).min(PATIENCE))
             }
@@ -184,15 +188,7 @@ impl Port<'_> {
     fn set_up(&self, netdev: &Device, cage: &mut Cage, module: Module) {
         match sfp::set_up(&self.bar, self.number, &module) {
             Ok(()) => cage.content = Content::Ready(module),
-            // The next run of the watchdog tries again.
-            Err(error) if error == EBUSY || error == ENODEV => {
-                if !cage.fails {
-                    netdev_warn!(netdev, "failed to set up the SFP+ module: {:?}\n", error);
-                }
-                cage.fails = true;
-                return;
-            }
-            Err(error) => {
+            Err(error) if error == EOPNOTSUPP || error == EINVAL => {
                 netdev_err!(
                     netdev,
                     "no EEPROM settings for this SFP+ module type: {:?}\n",
@@ -200,6 +196,14 @@ impl Port<'_> {
                 );
                 cage.content = Content::Unusable;
                 link::laser_off(&self.bar);
+                return;
+            }
+            // The next run of the watchdog tries again.
+            Err(error) => {
+                if !cage.fails {
+                    netdev_warn!(netdev, "failed to set up the SFP+ module: {:?}\n", error);
+                }
+                cage.fails = true;
                 return;
             }
         }

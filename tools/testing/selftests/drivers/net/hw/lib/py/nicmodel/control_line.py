@@ -168,10 +168,17 @@ class NicModel:
         """
         self._wait(port, "link")
 
+    def _accesses(self, port, register, kind):
+        return sum(one[kind] for phase in self.ask("accesses", port=port)["phases"]
+                   for one in phase["registers"] if one["name"] == register)
+
+    def reads(self, port, register):
+        """ Count the reads of a register while it was traced, since the model runs. """
+        return self._accesses(port, register, "reads")
+
     def writes(self, port, register):
         """ Count the writes to a register while it was traced, since the model runs. """
-        return sum(one["writes"] for phase in self.ask("accesses", port=port)["phases"]
-                   for one in phase["registers"] if one["name"] == register)
+        return self._accesses(port, register, "writes")
 
     def reset(self):
         """ Restore both ports: no wire, link up, its first module, no faults. """
