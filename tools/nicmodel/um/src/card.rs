@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The card: the model, what lies between it and the kernel, and its far side.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use nicmodel_device::clock::Clock;
+use nicmodel_device::config::MSIX_BAR;
+use nicmodel_device::descriptor::SIZE;
+use nicmodel_device::device::{Device, Identity};
+use nicmodel_device::fault::Kind as Fault;
+use nicmodel_device::function::{Kick, PciFunction};
+use nicmodel_device::irq::VECTORS;
+use nicmodel_device::module::{Kind, Module};
+use nicmodel_device::port::Datapath;
+use nicmodel_device::regs::file::RegisterFile;
+use nicmodel_device::regs::offset;
+use vm_memory::mmap::MmapRegionBuilder;
+use vm_memory::{GuestAddress, GuestRegionMmap};
+
+use crate::frame;
+use crate::lie::{About, Lie, Lies};
+use crate::msix::{Line, Table};
+
+const MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
+/// Bytes that one turn moves in each direction.
+const BUDGET: usize = 1 << 16;
+/// Frames that arrive in one turn, for one poll of the driver.
+const BURST: u32 = 4;
+/// Nanoseconds from one turn to the next, while there is something to do.
+const NEXT: u64 = 10_000;
+/// Queues whose write-backs lies are about.
+const QUEUES: u32 = 16;
+
+/// The kernel's time.
+#[derive(Default)]
+struct Now(AtomicU64);
+
+impl Clock for Now {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn epoch(&self) -> u64 {
+        0
+    }
+}
+
+/// The driver did something that the engine waits for.
+#[derive(Default)]
+struct Kicked(AtomicBool);
+
+impl Kick for Kicked {
+    fn kick(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A ring, by its registers.
+#[derive(Clone, Copy)]
+struct Ring {
+    base: u32,
+    is_tx: bool,
+}
+
+impl Ring {
+    const fn new(queue: u32, is_tx: bool) -> Self {
+        let first = if is_tx { offset::TDBAL } else { offset::RDBAL };
+        Self {
+            base: first + queue * offset::QUEUE,
+            is_tx,
+        }
+    }
+
+    fn head(self) -> u32 {
+        let (head, base) = if self.is_tx {
+            (offset::TDH, offset::TDBAL)
+        } else {
+            (offset::RDH, offset::RDBAL)
+        };
+        self.base + (head - base)
+    }
+
+    /// The register behind that of the base's high half.
+    fn length(self) -> u32 {
+        self.base + 8
+    }
+}
+
+pub(crate) struct Card {
+    device: Arc<Device>,
+    path: Datapath,
+    clock: Arc<Now>,
+    kicked: Arc<Kicked>,
+    table: Table,
+    lies: Lies,
+    /// Frames that are still to arrive, and the number of the next one.
+    arriving: u32,
+    next: u32,
+    sent: u32,
+}
+
+impl Card {
+    /// A card that says the truth, beside memory that begins at this address for it.
+    ///
+    /// # Safety
+    ///
+    /// `memory` is readable and writable for `size` bytes until the process ends, and what is read
+    /// there may change at any time.
+    pub(crate) unsafe fn new(memory: *mut u8, address: u64, size: u64) -> Option<Self> {
+        let clock = Arc::new(Now::default());
+        let identity = Identity {
+            device_id: 0x10fb,
+            mac: MAC,
+            mapped: false,
+        };
+        let device = Device::new(identity, RegisterFile::private().ok()?, clock.clone());
+        let device = Arc::new(device);
+        // SAFETY: As the caller promises.
+        let builder =
+            unsafe { MmapRegionBuilder::<()>::new(size as usize).with_raw_mmap_pointer(memory) };
+        let region = builder
+            .with_mmap_prot(libc::PROT_READ | libc::PROT_WRITE)
+            .with_mmap_flags(libc::MAP_SHARED | libc::MAP_NORESERVE)
+            .build()
+            .ok()?;
+        let region = GuestRegionMmap::new(region, GuestAddress(address))?;
+        if !device.memory.insert(region) {
+            return None;
+        }
+        let kicked = Arc::new(Kicked::default());
+        device.set_kick(kicked.clone());
+        let table = Table::new();
+        for vector in 0..VECTORS as u32 {
+            let pending = Arc::clone(&table.pending);
+            device.set_vector(vector, Some(Arc::new(Line { vector, pending })));
+        }
+        Some(Self {
+            path: Datapath::new(Arc::clone(&device)),
+            device,
+            clock,
+            kicked,
+            table,
+            lies: Lies::default(),
+            arriving: 0,
+            next: 0,
+            sent: 0,
+        })
+    }
+
+    /// Lies from now on as `input` says.
+    pub(crate) fn start(&mut self, input: &[u8]) {
+        self.lies = Lies::new(input);
+        let mut module = Module::new(Kind::Sr);
+        let mut changed = false;
+        for lie in self.lies.all(About::Module) {
+            let place = lie.place() as usize;
+            let page = [&mut module.id, &mut module.diagnostics];
+            let byte = &mut page[place / 256][place % 256];
+            *byte = lie.of((*byte).into()) as u8;
+            changed = true;
+        }
+        if changed {
+            self.device.set_module(Some(module));
+        }
+    }
+
+    /// Says the truth from now on, as after power on.
+    pub(crate) fn mend(&mut self) {
+        self.lies = Lies::default();
+        self.device.fault(Fault::Clear, 0, 0);
+        self.device.set_module(Some(Module::new(Kind::Sr)));
+        self.device.set_link(true);
+        self.device.reset();
+        self.table.pending.store(0, Ordering::Relaxed);
+        self.arriving = 0;
+        self.next = 0;
+    }
+
+    pub(crate) fn config_read(&mut self, at: u32, size: u32) -> u64 {
+        let mut data = [0; 4];
+        self.device.config_read(u64::from(at & !3), &mut data);
+        let said = self
+            .lies
+            .said(About::Config, at & !3, u32::from_le_bytes(data));
+        u64::from(said >> (8 * (at & 3))) & mask(size)
+    }
+
+    pub(crate) fn config_write(&mut self, at: u32, size: u32, value: u64) {
+        let value = value.to_le_bytes();
+        self.device
+            .config_write(at.into(), &value[..size.min(8) as usize]);
+    }
+
+    pub(crate) fn bar_read(&mut self, bar: u32, at: u32, size: u32) -> u64 {
+        let mut data = [0; 8];
+        let size = size.min(8);
+        if bar == MSIX_BAR {
+            self.table.read(at, &mut data[..size as usize]);
+            return u64::from_le_bytes(data);
+        }
+        for lie in self.lies.told(About::Fault, 0) {
+            let (kind, count, value) = lie.fault();
+            self.device.fault(kind, count, value);
+        }
+        self.device
+            .bar_read(bar, at.into(), &mut data[..size as usize]);
+        let truth = u64::from_le_bytes(data);
+        let (low, high) = (truth as u32, (truth >> 32) as u32);
+        let said = self.lies.said(About::AnyRead, 0, low);
+        let said = self.lies.said(About::Read, at, said);
+        let said = if at == offset::EERD {
+            // The word's number, and the word.
+            let word = said >> 2 & 0x3fff;
+            let value = self.lies.said(About::Eeprom, word, said >> 16);
+            said & 0xffff | value << 16
+        } else {
+            said
+        };
+        (u64::from(said) | u64::from(high) << 32) & mask(size)
+    }
+
+    /// Whether there is something to do for the card now.
+    pub(crate) fn bar_write(&mut self, bar: u32, at: u32, size: u32, value: u64) -> bool {
+        let size = size.min(8) as usize;
+        if bar == MSIX_BAR {
+            self.table.write(at, &value.to_le_bytes()[..size]);
+            return self.table.is_pending();
+        }
+        let low = self.lies.said(About::Write, at, value as u32);
+        let value = value & !u64::from(u32::MAX) | u64::from(low);
+        self.device
+            .bar_write(bar, at.into(), &value.to_le_bytes()[..size]);
+        self.kicked.0.swap(false, Ordering::Relaxed) || self.table.is_pending()
+    }
+
+    /// Moves frames; returns when the next turn is due, or the end of time.
+    pub(crate) fn turn(&mut self, now: u64) -> u64 {
+        self.clock.0.store(now, Ordering::Relaxed);
+        if self.lies.told(About::Silence, 0).next().is_some() {
+            return now + NEXT;
+        }
+        let heads = self.heads();
+        let next = if self.path.begin_at(now) {
+            self.path.drain(BUDGET);
+            for _ in 0..BURST.min(self.arriving) {
+                self.receive();
+            }
+            self.transmit();
+            self.path.end()
+        } else {
+            self.arriving = 0;
+            None
+        };
+        self.path.take_flushed();
+        self.kicked.0.store(false, Ordering::Relaxed);
+        self.lie_about_rings(&heads);
+        for lie in self.lies.told(About::Message, 0) {
+            let vector = u32::from(lie.value) % VECTORS as u32;
+            self.table.pending.fetch_or(1 << vector, Ordering::Relaxed);
+        }
+        if self.arriving != 0 || self.path.waiting() {
+            now + NEXT
+        } else {
+            next.unwrap_or(u64::MAX).max(now + 1)
+        }
+    }
+
+    fn receive(&mut self) {
+        let mut frame = frame::made(MAC, self.next);
+        for lie in self.lies.told(About::Frame, 0) {
+            frame::spoil(&mut frame, &lie);
+        }
+        self.arriving -= 1;
+        self.next += 1;
+        self.path.receive(0, &frame);
+    }
+
+    /// Lets frames out, or back in.
+    fn transmit(&mut self) {
+        let mut looped = self.path.loopback().then(Vec::new);
+        let sent = &mut self.sent;
+        self.path.transmit(BUDGET, |frame, link| match &mut looped {
+            Some(frames) => frames.push(frame.to_vec()),
+            None => *sent += u32::from(link && frame::is_whole(frame)),
+        });
+        for frame in looped.into_iter().flatten() {
+            self.path.receive_looped(&frame);
+        }
+    }
+
+    fn heads(&self) -> [[u32; 2]; QUEUES as usize] {
+        std::array::from_fn(|queue| {
+            [false, true].map(|is_tx| {
+                let ring = Ring::new(queue as u32, is_tx);
+                self.device.regs.load(ring.head())
+            })
+        })
+    }
+
+    /// Changes what the card has just written back, and whatever else in a ring.
+    fn lie_about_rings(&mut self, before: &[[u32; 2]; QUEUES as usize]) {
+        for (queue, before) in (0..).zip(before) {
+            for (is_tx, about) in [(false, About::Received), (true, About::Transmitted)] {
+                let ring = Ring::new(queue, is_tx);
+                let regs = &self.device.regs;
+                let (count, end) = (regs.load(ring.length()) / SIZE, regs.load(ring.head()));
+                let mut at = before[usize::from(is_tx)];
+                while at != end && at < count && end < count {
+                    for word in 0..4 {
+                        let lies = self.lies.told(about, word).collect::<Vec<_>>();
+                        self.change(ring, at, word, &lies);
+                    }
+                    at = (at + 1) % count;
+                }
+            }
+        }
+        for lie in self.lies.told_anywhere(About::Ring).collect::<Vec<_>>() {
+            let place = lie.place();
+            let ring = Ring::new(place >> 2 & 7, place >> 5 & 1 != 0);
+            self.change(ring, place >> 6, place & 3, &[lie]);
+        }
+    }
+
+    fn change(&self, ring: Ring, descriptor: u32, word: u32, lies: &[Lie]) {
+        let regs = &self.device.regs;
+        let count = regs.load(ring.length()) / SIZE;
+        if lies.is_empty() || count == 0 {
+            return;
+        }
+        let place = u64::from(descriptor % count * SIZE + word * 4);
+        let at = regs.pair(ring.base, ring.base + 4).wrapping_add(place);
+        let view = self.device.memory.view();
+        let mut bytes = [0; 4];
+        // A ring that is not in memory has no words.
+        if view.read(at, &mut bytes).is_ok() {
+            let value = lies
+                .iter()
+                .fold(u32::from_le_bytes(bytes), |value, lie| lie.of(value));
+            let _ = view.store32(at, value);
+        }
+    }
+
+    pub(crate) fn take_message(&mut self) -> u32 {
+        self.table.take()
+    }
+
+    pub(crate) fn arrive(&mut self, frames: u32) {
+        self.arriving += frames;
+    }
+
+    pub(crate) fn take_sent(&mut self) -> u32 {
+        std::mem::take(&mut self.sent)
+    }
+
+    pub(crate) fn is_bus_master(&self) -> bool {
+        let mut command = [0; 2];
+        self.device.config_read(4, &mut command);
+        command[0] & 1 << 2 != 0
+    }
+}
+
+fn mask(size: u32) -> u64 {
+    u64::MAX >> (64 - 8 * size.clamp(1, 8))
+}
