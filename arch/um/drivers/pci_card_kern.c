@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A PCI card that is a library of the process: an access to it is a call.
+ *
+ * The library says what the card answers, so that it can say anything: this is
+ * for fuzzing drivers. Time travels, so that nothing has to be waited for.
+ */
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
+#include <linux/module.h>
+#include <linux/panic_notifier.h>
+#include <linux/pci.h>
+#include <linux/reboot.h>
+#include <linux/time-internal.h>
+#include <linux/unaligned.h>
+#include <as-layout.h>
+#include <mem_user.h>
+
+#include "pci_card.h"
+#include "virt-pci.h"
+
+/* Nanoseconds that an access takes, so that loops which wait do come to an end. */
+#define ACCESS_NS	500
+/* A driver that makes more of them for one input waits without an end. */
+#define MOST_ACCESSES	5000000
+/* Nanoseconds after which the card notices an access. */
+#define NOTICE_NS	1000
+
+static char *library;
+module_param(library, charp, 0);
+MODULE_PARM_DESC(library, "path of the card");
+
+static char *driver = "ixgbe_rust";
+module_param(driver, charp, 0);
+MODULE_PARM_DESC(driver, "name of the driver");
+
+static unsigned int lives = 1;
+module_param(lives, uint, 0);
+MODULE_PARM_DESC(lives, "how often the driver is bound");
+
+static ushort requests = U16_MAX;
+module_param(requests, ushort, 0);
+MODULE_PARM_DESC(requests, "a bit for each kind of users' requests in a truthful life");
+
+static char *inputs;
+module_param(inputs, charp, 0);
+MODULE_PARM_DESC(inputs, "a folder of inputs, or one");
+
+static bool data;
+module_param(data, bool, 0);
+MODULE_PARM_DESC(data, "whether inputs begin when the device is open");
+
+const struct card_ops *card;
+
+/* The requests of users, two bytes, and what the card makes of the rest. */
+static u8 input[4096];
+#define HEADER		8
+
+static unsigned long accesses;
+
+static void card_turn(struct time_travel_event *event);
+static struct time_travel_event turn = { .fn = card_turn };
+
+/* The next turn is due soon, as something has changed. */
+static bool soon;
+
+static void card_wake(u64 delay)
+{
+	time_travel_del_event(&turn);
+	time_travel_add_event_rel(&turn, delay);
+}
+
+static void card_changed(void)
+{
+	if (!soon) {
+		soon = true;
+		card_wake(NOTICE_NS);
+	}
+}
+
+/* An interrupt: frames move, and messages come in. */
+static void card_turn(struct time_travel_event *event)
+{
+	u64 now = ktime_get_ns();
+	unsigned int irq;
+	u64 next;
+
+	soon = false;
+	next = card->turn(now);
+	while ((irq = card->interrupt()))
+		generic_handle_irq(irq);
+	if (next != U64_MAX && !soon)
+		card_wake(max(next, now + NOTICE_NS) - now);
+}
+
+void card_arrive(unsigned int frames)
+{
+	card->arrive(frames);
+	card_changed();
+}
+
+static unsigned long card_cfgspace_read(struct um_pci_device *dev,
+					unsigned int offset, int size)
+{
+	return card->config_read(offset, size);
+}
+
+static void card_cfgspace_write(struct um_pci_device *dev, unsigned int offset,
+				int size, unsigned long val)
+{
+	card->config_write(offset, size, val);
+}
+
+static unsigned long card_bar_read(struct um_pci_device *dev, int bar,
+				   unsigned int offset, int size)
+{
+	if (++accesses > MOST_ACCESSES)
+		panic("pci_card: the driver waits without an end");
+	time_travel_ndelay(ACCESS_NS);
+	return card->bar_read(bar, offset, size);
+}
+
+static void card_bar_write(struct um_pci_device *dev, int bar,
+			   unsigned int offset, int size, unsigned long val)
+{
+	if (card->bar_write(bar, offset, size, val))
+		card_changed();
+}
+
+static void card_bar_copy_from(struct um_pci_device *dev, int bar, void *buffer,
+			       unsigned int offset, int size)
+{
+	u8 *to = buffer;
+	int i;
+
+	for (i = 0; i < size; i++)
+		to[i] = card_bar_read(dev, bar, offset + i, 1);
+}
+
+static void card_bar_copy_to(struct um_pci_device *dev, int bar,
+			     unsigned int offset, const void *buffer, int size)
+{
+	const u8 *from = buffer;
+	int i;
+
+	for (i = 0; i < size; i++)
+		card_bar_write(dev, bar, offset + i, 1, from[i]);
+}
+
+static void card_bar_set(struct um_pci_device *dev, int bar,
+			 unsigned int offset, u8 value, int size)
+{
+	int i;
+
+	for (i = 0; i < size; i++)
+		card_bar_write(dev, bar, offset + i, 1, value);
+}
+
+static const struct um_pci_ops card_pci_ops = {
+	.cfgspace_read = card_cfgspace_read,
+	.cfgspace_write = card_cfgspace_write,
+	.bar_read = card_bar_read,
+	.bar_write = card_bar_write,
+	.bar_copy_from = card_bar_copy_from,
+	.bar_copy_to = card_bar_copy_to,
+	.bar_set = card_bar_set,
+};
+
+static struct um_pci_device card_device = { .ops = &card_pci_ops };
+
+/* A whole life with a card that says the truth; returns what went wrong. */
+static const char * __init card_life(struct pci_dev *pdev, struct device_driver *drv, u16 wants)
+{
+	bool passes;
+
+	accesses = 0;
+	if (!card_begin(pdev, drv))
+		return "the driver is not bound";
+	passes = card_traffic(pdev);
+	if (wants) {
+		card_users(pdev, wants);
+		/* Not every driver notices that its card was reset. */
+		card_reopen(pdev);
+		passes = passes && card_traffic(pdev);
+	}
+	card_remove(pdev);
+	if (card->is_bus_master())
+		return "the card is a bus master without a driver";
+	return passes ? NULL : "frames are lost";
+}
+
+static int card_panics(struct notifier_block *block, unsigned long action, void *text)
+{
+	card_end(false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block card_panic = {
+	.notifier_call = card_panics,
+	.priority = INT_MAX,
+};
+
+/* In a process of its own: the card lies as the input says, and then says the truth. */
+static void __init card_try(struct pci_dev *pdev, struct device_driver *drv, long length)
+{
+	u16 which = length < HEADER ? ~0 : get_unaligned_le16(input);
+	const char *failure = NULL;
+
+	atomic_notifier_chain_register(&panic_notifier_list, &card_panic);
+	if (length > HEADER)
+		card->input(input + HEADER, length - HEADER);
+	if (data || card_begin(pdev, drv)) {
+		card_traffic(pdev);
+		if (!data) {
+			card_users(pdev, which);
+			card_traffic(pdev);
+			card_reopen(pdev);
+			card_traffic(pdev);
+		}
+		card_remove(pdev);
+	}
+	if (card->is_bus_master())
+		failure = "the card is a bus master without a driver";
+	card->mend();
+	if (!failure)
+		failure = card_life(pdev, drv, 0);
+	if (failure)
+		pr_err("pci_card: %s\n", failure);
+	card_end(!failure);
+}
+
+static void __init card_run(struct pci_dev *pdev)
+{
+	struct device_driver *drv = driver_find(driver, &pci_bus_type);
+	const char *failure = drv ? NULL : "there is no such driver";
+	unsigned long long offset;
+	unsigned int i;
+
+	for (i = 0; i < lives && !failure; i++) {
+		failure = card_life(pdev, drv, requests);
+		if (!failure)
+			pr_info("pci_card: life %u is over\n", i + 1);
+	}
+	if (!failure && inputs && data && !card_begin(pdev, drv))
+		failure = "the driver is not bound again";
+	if (failure)
+		panic("pci_card: %s", failure);
+	if (inputs)
+		card_try(pdev, drv,
+			 card_fork(inputs, phys_mapping(0, &offset), (void *)uml_physmem,
+				   input, sizeof(input)));
+}
+
+/* No driver is bound before card_run(). */
+static int card_notify(struct notifier_block *block, unsigned long action,
+		       void *data)
+{
+	if (action == BUS_NOTIFY_ADD_DEVICE)
+		device_set_driver_override(data, "pci_card");
+	return NOTIFY_OK;
+}
+
+static struct notifier_block card_notifier = { .notifier_call = card_notify };
+
+static int __init card_init(void)
+{
+	struct pci_dev *pdev;
+	int err;
+
+	if (!library)
+		return 0;
+	card = card_load(library);
+	if (!card || !card->open((void *)uml_reserved, __pa(uml_reserved),
+				 high_physmem - uml_reserved))
+		panic("pci_card: there is no card in %s", library);
+	err = bus_register_notifier(&pci_bus_type, &card_notifier);
+	if (err)
+		return err;
+	err = um_pci_device_register(&card_device);
+	if (err)
+		return err;
+	pdev = pci_get_device(PCI_ANY_ID, PCI_ANY_ID, NULL);
+	if (!pdev)
+		return -ENODEV;
+	device_set_driver_override(&pdev->dev, driver);
+	card_run(pdev);
+	/* There is no user space. */
+	kernel_power_off();
+	return 0;
+}
+late_initcall(card_init);
