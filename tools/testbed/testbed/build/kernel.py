@@ -30,6 +30,8 @@ SELFTESTS_VM = "selftestsvm"
 # Without CONFIG_SMP.
 UP = "up"
 NATIVE = (UML, SELFTESTS, UP)
+# With a card inside that lies.
+FUZZ = "fuzz"
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
 _LIKE = {SELFTESTS: UML}

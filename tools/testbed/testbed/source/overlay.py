@@ -18,7 +18,7 @@ from testbed.source.tree import Tree
 
 # The folders of the clone that mirror the kernel tree.
 KERNEL_FOLDERS = (
-    "Documentation", "drivers", "include", "lib", "mm", "net", "rust", "samples",
+    "Documentation", "arch", "drivers", "include", "lib", "mm", "net", "rust", "samples",
     "tools/testing",
 )  # fmt: skip
 _IGNORED_SUFFIXES = ("~", ".orig", ".rej", ".swp", ".pyc")
