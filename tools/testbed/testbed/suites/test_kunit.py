@@ -22,9 +22,11 @@ from testbed.workshop import Built
 WORDS = ("kunit.enable=1", "kunit.autorun=1")
 # Drivers have their cases in modules, which run when the module is loaded.
 MODULES = ("ixgbe_rust", "rust_driver_e1000e", "rust_driver_net")
+# Of tests in Rust below a #[cfg], which KUnit skips without a reason.
+_SKIPPED = "the configuration leaves it out"
 # Lines of a complaint, with the registers and the calls.
 _TRACE = 60
-_CASE = re.compile(r"^ +(?P<bad>not )?ok \d+ (?P<name>\S+)(?P<skip> # SKIP)?")
+_CASE = re.compile(r"^ +(?P<bad>not )?ok \d+ (?P<name>\S+)(?P<skip> # SKIP ?(?P<why>.*))?")
 # The kernel's first line names the options that change all of it.
 _UP = re.compile(r"^(?:\[[^]]*\] )?Linux version .* #\d+ (?!.*\bSMP\b)", re.M)
 
@@ -65,7 +67,7 @@ def test_modules(ready: Ready, results: Results) -> None:
         found = [case for case in map(_CASE.match, unstamped(outcome.console)) if case]
         for case in found:
             if case["skip"]:
-                results.skip(f"{module}: {case['name']}", "skipped by KUnit")
+                results.skip(f"{module}: {case['name']}", case["why"] or _SKIPPED)
             else:
                 results.add(f"{module}: {case['name']}", "FAIL" if case["bad"] else None)
         if outcome.code or not found:
@@ -117,9 +119,10 @@ def judge(
 
     Complaints of the kinds in `but` are ignored, and those with `known` in their traces.
     """
+    why = reasons(outcome.console)
     for case, status in parsed(built.env, name, kernel, outcome):
         if status == "SKIP":
-            results.skip(case, "skipped by KUnit")
+            results.skip(case, why.get(case.rpartition(".")[2], _SKIPPED))
         else:
             results.add(case, None if status == "PASS" else status)
     bad = [
@@ -149,6 +152,12 @@ def parsed(env: Env, name: str, kernel: Kernel, outcome: Outcome) -> list[tuple[
     if not found:
         raise Failure("KUnit ran no test", f"log: {log}")
     return found
+
+
+def reasons(console: str) -> dict[str, str]:
+    """Why cases were skipped, by their names, which kunit.py's record lacks."""
+    found = map(_CASE.match, unstamped(console))
+    return {case["name"]: case["why"] for case in found if case and case["why"]}
 
 
 def has_in_trace(console: str, line: str, what: re.Pattern[str]) -> bool:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from testbed.boot.dmesg import unstamped
-from testbed.suites.test_kunit import _CASE, _UP, has_in_trace
+from testbed.suites.test_kunit import _CASE, _UP, has_in_trace, reasons
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,9 @@ def test_cases_of_modules_are_found() -> None:
 [    1.450000] look: ok 1 it
 """
     found = [case.groups() for case in map(_CASE.match, unstamped(console)) if case]
-    assert found == [(None, "good", None), ("not ", "bad", None), (None, "absent", " # SKIP")]
+    assert found == [
+        (None, "good", None, None),
+        ("not ", "bad", None, None),
+        (None, "absent", " # SKIP one CPU", "one CPU"),
+    ]
+    assert reasons(console) == {"absent": "one CPU"}
