@@ -14,7 +14,8 @@ from testbed.env import Env
 from testbed.host import proc
 from testbed.host.ui import Failure
 
-_MEMORY = "512M"
+# MiB
+_MEMORY = 512
 _POWER_OFF = "kunit_shutdown=poweroff"
 
 

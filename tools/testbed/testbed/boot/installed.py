@@ -17,7 +17,8 @@ from testbed.env import Env
 from testbed.host import proc
 from testbed.host.ui import Failure
 
-_MEMORY = "1G"
+# MiB
+_MEMORY = 1024
 # Its partition begins behind the boot loader; KiB.
 _SIZE, _BEFORE = 3 << 20, 1 << 10
 _CONSOLE = "console=ttyS0"

@@ -26,8 +26,10 @@ _FIRST_STEP = (
     f"mount -t tmpfs tmpfs /mnt && mkdir /mnt/clone && "
     f"mount -t 9p -o {_9P},ro,cache=loose clone /mnt/clone && exec {_GUEST_INIT}"
 )
-_MEMORY = {"debug": "2G", "kcsan": "2G", "rt": "2G"}
-_ENOUGH = "1G"
+# MiB
+_MEMORY = {"debug": 2048, "kcsan": 2048, "rt": 2048}
+_ENOUGH = 1024
+_NODES = {"memory": 2}
 
 # The machine has an IOMMU if the kernel is told to use it. In caching mode, the kernel tells of new
 # translations, too: QEMU passes them to the model, which has no others.
@@ -55,9 +57,10 @@ class Vm(Machine):
 
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model
-        memory = _MEMORY.get(self.kernel.config, _ENOUGH)
+        config = self.kernel.config
+        memory, nodes = _MEMORY.get(config, _ENOUGH), _NODES.get(config, 1)
         words = [
-            *board.of(self.kernel.config).shared(job.accel, job.cpus, memory),
+            *board.of(config).shared(job.accel, job.cpus, memory, nodes),
             # Before the cards that it translates for.
             *(_IOMMU if _USE_IOMMU in job.words else ()),
             "-device", "pcie-root-port,id=virtio,chassis=99",
@@ -86,8 +89,9 @@ class Vm(Machine):
         return [*words, *job.plugin, *job.qemu_words]
 
     def _append(self, job: Job) -> str:
+        it = board.of(self.kernel.config)
         words = [
-            f"console={board.of(self.kernel.config).console}", "root=rootfs", "rootfstype=9p",
+            f"console={it.console}", *it.words, "root=rootfs", "rootfstype=9p",
             f"rootflags={_9P},cache=loose", "ro", "init=/bin/bash",
             "norandmaps", "panic=-1",
             # Tests look for what is behind the text that was there before: none may leave.

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from testbed.boot import bare, job, vm
+from testbed.boot import bare, board, job, vm
 from testbed.build import arch, kernel
 from testbed.env import Env
 from testbed.host.ui import Failure
@@ -35,18 +35,35 @@ def test_each_architecture_has_its_board() -> None:
     assert x86.startswith("qemu-system-x86_64 ")
     assert "-machine q35,usb=off,smbus=off,sata=off,memory-backend=ram " in x86
     assert "-cpu max,la57=off" in x86
-    assert "console=ttyS0" in x86
+    assert "console=ttyS0 no_timer_check root=" in x86
     assert "path=/root-," in x86
     arm = command("arm64")
     assert arm.startswith("qemu-system-aarch64 ")
     assert "-machine virt,gic-version=3,its=on,memory-backend=ram " in arm
-    assert "console=ttyAMA0" in arm
+    assert "console=ttyAMA0 root=" in arm
     assert "path=/root-arm64," in arm
 
 
 def test_a_kernel_that_is_to_use_an_iommu_has_one() -> None:
     assert "-device intel-iommu," in command("debug", words=("intel_iommu=on", "iommu.strict=1"))
     assert "iommu" not in command("debug")
+
+
+def test_a_kernel_with_nodes_has_memory_and_processors_in_each() -> None:
+    words = command("memory")
+    assert "-machine q35,usb=off,smbus=off,sata=off -" in words
+    assert "-smp 2,sockets=2,maxcpus=2 -m 1024 " in words
+    for number in (0, 1):
+        assert f"-object memory-backend-memfd,id=ram{number},size=512M,share=on " in words
+        assert f"-numa node,nodeid={number},memdev=ram{number},cpus={number}-{number} " in words
+    assert "-numa" not in command("perf")
+
+
+def test_each_node_has_a_socket() -> None:
+    words = " ".join(board.of("memory").shared("tcg", 3, 1024, 2))
+    assert "-smp 3,sockets=2,maxcpus=4 " in words
+    assert "nodeid=0,memdev=ram0,cpus=0-1 " in words
+    assert words.endswith("nodeid=1,memdev=ram1,cpus=2-3")
 
 
 def test_kvm_runs_the_processor_of_the_machine() -> None:
@@ -82,7 +99,7 @@ def test_the_console_is_the_outcome(tmp_path: Path) -> None:
 def test_every_configuration_has_an_architecture() -> None:
     names = {config: arch.of(config).name for config in (*kernel.CONFIGS, *kernel.NATIVE)}
     assert names == {
-        "perf": "", "debug": "", "kcsan": "", "cfi": "", "rt": "", "arm64": "arm64",
+        "perf": "", "debug": "", "kcsan": "", "memory": "", "cfi": "", "rt": "", "arm64": "arm64",
         "arm": "arm", "uml": "um", "selftests": "um", "up": "um",
     }  # fmt: skip
 
