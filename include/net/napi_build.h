@@ -19,6 +19,8 @@ struct net_device;
 #define NAPI_BUILD_HASH_L4		0x04
 /* There is the tag of a VLAN of 802.1Q. */
 #define NAPI_BUILD_VLAN			0x08
+/* There is metadata of an XDP program in front of the frame. */
+#define NAPI_BUILD_METADATA		0x10
 
 /* The bit of an encoded page that says that the buffer is the second one of that size
  * in the page.
@@ -33,6 +35,7 @@ struct net_device;
  * @len: length of the frame, at least ETH_HLEN
  * @headroom: number of bytes in front of the frame
  * @vlan_tci: VLAN tag that was stripped
+ * @metasize: number of bytes of metadata
  * @flags: flags of type NAPI_BUILD_*
  */
 struct napi_build_frame {
@@ -42,7 +45,8 @@ struct napi_build_frame {
 	u16 len;
 	u16 headroom;
 	u16 vlan_tci;
-	u16 flags;
+	u8 metasize;
+	u8 flags;
 };
 
 unsigned int napi_build_skb_list(struct net_device *dev, unsigned int napi_id,

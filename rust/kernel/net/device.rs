@@ -53,6 +53,8 @@ mod virtual_queues;
 pub mod vlan_filter;
 mod wake_packets;
 mod watchdog;
+#[cfg(CONFIG_PAGE_POOL)]
+pub mod xdp;
 mod xmit;
 
 #[cfg(CONFIG_KUNIT)]

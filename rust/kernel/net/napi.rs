@@ -48,7 +48,10 @@ use crate::{
     }, //
 };
 
-use core::cell::UnsafeCell;
+use core::cell::{
+    Cell,
+    UnsafeCell, //
+};
 
 mod attached;
 mod owned;
@@ -202,6 +205,8 @@ pub struct Poll<'p> {
     napi: &'p Napi,
     budget: c_int,
     index: u16,
+    /// XDP has redirected frames, which wait for a flush.
+    redirected: Cell<bool>,
     _not_send: NotThreadSafe,
 }
 
@@ -219,7 +224,27 @@ impl<'p> Poll<'p> {
             napi,
             budget,
             index,
+            redirected: Cell::new(false),
             _not_send: NotThreadSafe,
+        }
+    }
+
+    /// Has frames flushed that XDP has redirected, when the poll function of the driver returns.
+    #[inline]
+    pub(super) fn set_redirected(&self) {
+        self.redirected.set(true);
+    }
+
+    /// Flushes frames that XDP has redirected, if there are any.
+    ///
+    /// The driver has returned, whatever it has forgotten: frames do not stay behind, on a list of
+    /// this run of the core.
+    #[inline]
+    pub(super) fn flush_redirected(&self) {
+        if self.redirected.replace(false) {
+            // SAFETY: By the type invariants, this is the poll function, in which a program has
+            // run: the core has set the context of programs that redirect.
+            unsafe { bindings::xdp_do_flush() };
         }
     }
 

@@ -59,7 +59,7 @@ use core::{
 mod buffer;
 mod frame;
 mod layout;
-mod ring;
+pub(super) mod ring;
 
 use self::buffer::{
     dma_address,

@@ -155,22 +155,22 @@ impl RxOffloads {
         mut frame: bindings::napi_build_frame,
         verified: bool,
     ) -> bindings::napi_build_frame {
-        // CAST: The flags fit into 16 bits.
+        // CAST: The flags fit into 8 bits.
         if verified {
-            frame.flags |= bindings::NAPI_BUILD_CSUM_VERIFIED as u16;
+            frame.flags |= bindings::NAPI_BUILD_CSUM_VERIFIED as u8;
         }
         if let Some(hash) = self.hash {
-            frame.flags |= bindings::NAPI_BUILD_HASH as u16;
+            frame.flags |= bindings::NAPI_BUILD_HASH as u8;
             frame.hash = match hash {
                 RxHash::L3(hash) => hash,
                 RxHash::L4(hash) => {
-                    frame.flags |= bindings::NAPI_BUILD_HASH_L4 as u16;
+                    frame.flags |= bindings::NAPI_BUILD_HASH_L4 as u8;
                     hash
                 }
             };
         }
         if let Some(tag) = self.vlan {
-            frame.flags |= bindings::NAPI_BUILD_VLAN as u16;
+            frame.flags |= bindings::NAPI_BUILD_VLAN as u8;
             frame.vlan_tci = tag;
         }
         frame
@@ -264,12 +264,30 @@ impl<'a> RxList<'a> {
             self.push_alone(buffer, protocol, verified, offloads);
             return;
         }
+        // SAFETY: The frame is in the buffer that it owns, and its length was checked above.
+        unsafe { self.stage(buffer.into_frame(), protocol, verified, offloads) };
+    }
+
+    /// Stages a frame.
+    ///
+    /// # Safety
+    ///
+    /// `frame` must own the buffer that it is in, which becomes the list's, and not be shorter than
+    /// its header.
+    #[inline(always)]
+    pub(in crate::net) unsafe fn stage(
+        &mut self,
+        frame: bindings::napi_build_frame,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
         let for_gro = self.goes_to_gro(protocol);
         if for_gro != self.staged_for_gro {
             self.stage_for_gro(for_gro);
         }
 
-        let frame = offloads.describe(buffer.into_frame(), verified);
+        let frame = offloads.describe(frame, verified);
         // SAFETY: By the type invariants, `staged_len` is an index.
         unsafe { self.staged.get_unchecked_mut(self.staged_len) }.write(frame);
         // INVARIANT: One more frame is staged. If that makes too many, they are built now.
@@ -372,8 +390,8 @@ impl<'a> RxList<'a> {
 
             self.lost.frames += 1;
             self.lost.bytes += usize::from(frame.len);
-            // CAST: The flags fit into 16 bits.
-            if frame.flags & bindings::NAPI_BUILD_CSUM_VERIFIED as u16 == 0 {
+            // CAST: The flags fit into 8 bits.
+            if frame.flags & bindings::NAPI_BUILD_CSUM_VERIFIED as u8 == 0 {
                 self.lost.unverified += 1;
             }
             // SAFETY: The frame comes from `into_frame()`, and its buffer is ours.

@@ -383,6 +383,6 @@ pub trait Driver: Sized + 'static {
     /// The callbacks beyond these, of the traits that the driver has: those in
     /// [`features`](super::features), [`features_check`](super::features_check),
     /// [`vlan_filter`](super::vlan_filter), [`queue_stats`](super::queue_stats),
-    /// [`queue_mgmt`](super::queue_mgmt) and [`ethtool`](super::ethtool).
+    /// [`queue_mgmt`](super::queue_mgmt), [`xdp`](super::xdp) and [`ethtool`](super::ethtool).
     const OPS: OptionalOps<Self> = OptionalOps::NONE;
 }

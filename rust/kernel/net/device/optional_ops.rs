@@ -31,6 +31,8 @@ pub struct OptionalOps<T> {
     pub(super) strings: StringSets,
     /// The lengths that the rings can have.
     pub(super) rings: Option<RingRange>,
+    /// The features of XDP, of type `NETDEV_XDP_ACT_*`.
+    pub(super) xdp_features: bindings::xdp_features_t,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -52,6 +54,7 @@ impl<T> OptionalOps<T> {
         queue_mgmt: None,
         strings: [None; 2],
         rings: None,
+        xdp_features: 0,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

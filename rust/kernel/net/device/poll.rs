@@ -74,10 +74,12 @@ unsafe fn poll<T: Driver>(
     // driver's poll function has given back those that it took.
     let _doorbells = unsafe { T::Doorbell::begin(cx.softirq()) };
 
-    Some(match poller {
+    let polled = match poller {
         Some(poller) => T::poll(shared.data(), poller, &cx),
         None => Polled::Idle { received: 0 },
-    })
+    };
+    cx.flush_redirected();
+    Some(polled)
 }
 
 /// Completes the NAPI instance if the driver is idle. Returns the work done, for the core.

@@ -182,6 +182,7 @@ impl<T: Driver> Registration<T> {
             dev.netdev_ops = Ops::<T>::vtable();
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
+            dev.xdp_features = T::OPS.xdp_features;
             dev.features = features.0;
             dev.hw_features = features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);
             dev.vlan_features = features.without_vlan().0;

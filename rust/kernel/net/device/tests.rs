@@ -35,6 +35,8 @@ mod unbind;
 mod validate;
 mod wake;
 mod wake_up;
+#[cfg(CONFIG_PAGE_POOL)]
+mod xdp;
 
 use self::{
     dummy::{

@@ -56,6 +56,11 @@ pub(crate) trait Attached: Send + Sync {
         false
     }
 
+    /// Whether it makes the receive queue one whose frames XDP programs can see.
+    fn is_for_programs(&self) -> bool {
+        false
+    }
+
     /// The object was made while the instance was running, for a receive queue that has it now.
     ///
     /// # Safety
@@ -179,6 +184,18 @@ impl Napi {
     /// Whether objects with this identity are being made, while others are in use.
     pub(crate) fn is_new(&self, id: Id) -> bool {
         self.new_id.get() == Some(id)
+    }
+
+    /// Whether XDP programs can see the frames of the receive queue, with the memory that it has.
+    ///
+    /// Context: process context, with the lock of the device's operations held.
+    pub(in crate::net) fn is_for_programs(&self) -> bool {
+        let id = self.id();
+
+        self.attached
+            .lock()
+            .iter()
+            .any(|(of, object)| *of == id && object.is_for_programs())
     }
 
     /// Runs `make`, whose objects get an identity of their own, for memory that the receive queue

@@ -176,7 +176,7 @@ impl Drop for DeviceBuffer {
 /// headroom are visible to the CPU, and not more than the layout says.
 pub struct CpuBuffer<'p> {
     pub(super) buffer: DeviceBuffer,
-    pub(super) layout: Layout,
+    pub(in crate::net) layout: Layout,
     pub(super) len: u16,
     pub(super) _poll: PhantomData<&'p napi::Poll<'p>>,
 }
@@ -191,7 +191,7 @@ impl CpuBuffer<'_> {
 
     /// The address of the buffer.
     #[inline]
-    fn address(&self) -> *mut c_void {
+    pub(in crate::net) fn address(&self) -> *mut c_void {
         // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
         let page = unsafe { bindings::page_address(self.buffer.page_of(self.layout)) };
 
@@ -249,6 +249,7 @@ impl CpuBuffer<'_> {
             len: this.len,
             headroom: this.layout.headroom(),
             vlan_tci: 0,
+            metasize: 0,
             flags: 0,
         }
     }

@@ -61,6 +61,7 @@ use core::{
 };
 
 mod chains;
+pub(in crate::net) mod recycling;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
 
@@ -469,15 +470,26 @@ impl<F: RxFormat> RxRing<F> {
     /// this is netpoll.
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F>> {
-        // SAFETY: By the type invariants, the pool has this layout.
-        let receiver = unsafe { self.pool.receiver(cx, F::LAYOUT)? };
+        Self::poll_with(&self.slots, &mut self.next_done, &mut self.pool, cx)
+    }
 
-        // INVARIANT: The instance is being polled, longer than `'p`. The handle is borrowed
-        // exclusively, and by the type invariants there is no other.
+    /// As [`Self::poll`], with these fields of the handle.
+    #[inline(always)]
+    fn poll_with<'a, 'p>(
+        slots: &'a RxSlots,
+        next_done: &'a mut usize,
+        pool: &'a mut PagePool,
+        cx: &'p Poll<'_>,
+    ) -> Result<Polling<'a, 'p, F>> {
+        // SAFETY: By the type invariants, the pool has this layout.
+        let receiver = unsafe { pool.receiver(cx, F::LAYOUT)? };
+
+        // INVARIANT: The instance is being polled, longer than `'p`. The handle's fields are
+        // borrowed exclusively, and by the type invariants there is no other handle.
         Ok(Polling {
-            slots: &self.slots,
-            position: self.next_done,
-            next_done: &mut self.next_done,
+            slots,
+            position: *next_done,
+            next_done,
             receiver,
             _format: PhantomData,
         })

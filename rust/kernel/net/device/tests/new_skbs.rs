@@ -54,6 +54,7 @@ const PLAIN: Frame = Frame {
 
 const HASH: u32 = 0x1234_5678;
 const VLAN: u16 = 0x6007;
+const METASIZE: u8 = 12;
 const NAPI_ID: u32 = 77;
 const QUEUE_MAPPING: u16 = 4;
 
@@ -149,6 +150,9 @@ impl Frame {
             if self.has(bindings::NAPI_BUILD_VLAN) {
                 skb.set_vlan_tag(VLAN);
             }
+            if self.has(bindings::NAPI_BUILD_METADATA) {
+                (*shared_info(skb.as_raw())).meta_len = METASIZE;
+            }
             Some(SkBuff::from(skb).into_raw().as_ptr())
         }
     }
@@ -166,9 +170,26 @@ impl Frame {
             len: self.len,
             headroom: HEADROOM,
             vlan_tci: VLAN,
-            flags: self.flags as u16,
+            metasize: METASIZE,
+            flags: self.flags as u8,
         })
     }
+}
+
+/// The shared info of a packet.
+///
+/// # Safety
+///
+/// `skb` is valid.
+unsafe fn shared_info(skb: *mut bindings::sk_buff) -> *mut bindings::skb_shared_info {
+    // SAFETY: By the safety requirements.
+    #[cfg(CONFIG_64BIT)]
+    let info = unsafe { (*skb).head.add((*skb).end as usize) };
+    // SAFETY: As above.
+    #[cfg(not(CONFIG_64BIT))]
+    let info = unsafe { (*skb).end };
+
+    info.cast()
 }
 
 /// The bytes of a packet apart from its links and the addresses of its data, and those of its
@@ -184,12 +205,9 @@ unsafe fn bytes<'a>(skb: *mut bindings::sk_buff) -> [&'a [u8]; 3] {
         // The last are the offsets of the data, which elsewhere than on 64 bit are addresses.
         // Padding may follow.
         #[cfg(CONFIG_64BIT)]
-        let (to, info) = (
-            offset_of!(bindings::sk_buff, end) + 4,
-            (*skb).head.add((*skb).end as usize),
-        );
+        let to = offset_of!(bindings::sk_buff, end) + 4;
         #[cfg(not(CONFIG_64BIT))]
-        let (to, info) = (offset_of!(bindings::sk_buff, tail), (*skb).end);
+        let to = offset_of!(bindings::sk_buff, tail);
         let rest = offset_of!(bindings::sk_buff, truesize);
         let end = offset_of!(bindings::sk_buff, users) + 4;
         let start = skb.cast::<u8>();
@@ -197,7 +215,10 @@ unsafe fn bytes<'a>(skb: *mut bindings::sk_buff) -> [&'a [u8]; 3] {
         [
             slice::from_raw_parts(start.add(from), to - from),
             slice::from_raw_parts(start.add(rest), end - rest),
-            slice::from_raw_parts(info, offset_of!(bindings::skb_shared_info, dataref) + 4),
+            slice::from_raw_parts(
+                shared_info(skb).cast::<u8>(),
+                offset_of!(bindings::skb_shared_info, dataref) + 4,
+            ),
         ]
     }
 }
@@ -345,6 +366,7 @@ mod cases {
             frame(bindings::NAPI_BUILD_HASH | bindings::NAPI_BUILD_HASH_L4),
             frame(bindings::NAPI_BUILD_VLAN),
             frame(bindings::NAPI_BUILD_VLAN | bindings::NAPI_BUILD_CSUM_VERIFIED),
+            frame(bindings::NAPI_BUILD_METADATA),
             PLAIN,
         ];
         assert_eq!(compare(&frames)?, None);

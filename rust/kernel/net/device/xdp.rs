@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Programs that see the frames of a device, see [`xdp`](crate::net::xdp).
+//!
+//! Programs take other receive buffers than the stack does. When the first one is attached, the
+//! receive queues that have not got those are restarted with them, one by one, see
+//! [`queue_mgmt`](super::queue_mgmt): the link stays up. If one of them cannot be, there is no
+//! program, and those before it go on with the buffers that they have, as they do when a program is
+//! detached. To replace a program, or to detach it, takes no more than a pointer.
+
+use super::{
+    inner::Inner,
+    ops_lock::Locks,
+    prelude::*,
+    queue_mgmt::QueueMgmtOps,
+    Feature, //
+};
+
+use crate::{
+    error::to_result,
+    net::xdp::Attachment, //
+};
+
+/// A driver whose receive queues run programs, see [`OptionalOps::xdp`].
+pub trait XdpOps: QueueMgmtOps {
+    /// The greatest MTU with which all frames are in one buffer of an [`XdpRing`]. The driver has
+    /// to refuse a greater one in [`Driver::change_mtu`] while there is a program.
+    ///
+    /// [`XdpRing`]: crate::net::xdp::XdpRing
+    const MAX_MTU: u32;
+
+    /// The program of the device. As long as it [is in use](Attachment::is_in_use), the driver
+    /// makes receive rings for it: they are [`XdpRing`]s.
+    ///
+    /// [`XdpRing`]: crate::net::xdp::XdpRing
+    fn attachment<'a>(data: &'a Self::Data<'_>) -> &'a Attachment;
+}
+
+impl<T: XdpOps> OptionalOps<T> {
+    /// Adds the callback of [`XdpOps`].
+    pub const fn xdp(mut self) -> Self {
+        self.netdev.ndo_bpf = Some(Self::bpf);
+        self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT;
+        self
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`. RTNL and the lock of the
+    /// device's operations must be held. With a program comes a reference to it, unless this fails.
+    unsafe extern "C" fn bpf(
+        dev: *mut bindings::net_device,
+        request: *mut bindings::netdev_bpf,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: The device is registered, and both locks are held.
+            let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
+            // SAFETY: The core's request is valid.
+            let request = unsafe { &*request };
+            if request.command != bindings::bpf_netdev_command_XDP_SETUP_PROG {
+                return Err(EINVAL);
+            }
+            // SAFETY: These are the arguments of that command.
+            let setup = unsafe { request.__bindgen_anon_1.__bindgen_anon_1 };
+            let attachment = T::attachment(inner.data().get_ref());
+
+            if !setup.prog.is_null() {
+                // SAFETY: It is null, or valid during the request.
+                prepare(inner, unsafe { &ExtAck::new(setup.extack) }, &mut locks)?;
+            }
+            // SAFETY: By the safety requirements.
+            unsafe { attachment.replace(setup.prog) };
+            Ok(0)
+        })
+    }
+}
+
+/// Gets a device ready for a program.
+fn prepare<T: XdpOps>(inner: &Inner<T>, extack: &ExtAck<'_>, locks: &mut Locks<'static>) -> Result {
+    let dev = inner.dev();
+    let attachment = T::attachment(inner.data().get_ref());
+
+    if dev.mtu() > T::MAX_MTU {
+        let max = T::MAX_MTU;
+        return Err(extack.refuse_with(EINVAL, fmt!("the MTU is more than {max}")));
+    }
+    if dev.features().contains(Feature::Lro) {
+        return Err(extack.refuse(EINVAL, c"LRO is on"));
+    }
+    attachment.expect(true);
+    let result = restart_queues(inner, locks);
+    attachment.expect(false);
+    result.map_err(|(queue, error)| {
+        extack.refuse_with(error, fmt!("receive queue {queue} did not restart"))
+    })
+}
+
+/// Restarts the receive queues whose buffers are not for programs, if the device is up. Returns the
+/// number of one that did not.
+fn restart_queues<T: XdpOps>(
+    inner: &Inner<T>,
+    locks: &mut Locks<'static>,
+) -> Result<(), (u16, Error)> {
+    let mut queue = 0;
+
+    while let Some(vector) = inner.rx_vector(queue, locks.ops()) {
+        // SAFETY: It exists while the device is up, which does not change with the locks held.
+        let is_ready = || unsafe { vector.as_ref() }.napi().is_for_programs();
+
+        if !is_ready() {
+            restart_queue(inner.dev(), queue, locks).map_err(|error| (queue, error))?;
+            if !is_ready() {
+                // The driver has made other memory.
+                return Err((queue, EOPNOTSUPP));
+            }
+        }
+        queue += 1;
+    }
+    Ok(())
+}
+
+/// Restarts a receive queue with other memory.
+///
+/// Not generic, so that this is not part of a driver's module.
+#[inline(never)]
+fn restart_queue(dev: &Device, queue: u16, _locks: &mut Locks<'static>) -> Result {
+    // SAFETY: The device is registered, and has the queue. Its lock is held, which drivers with
+    // queue management have, and the token is lent to the callbacks.
+    to_result(unsafe { bindings::netdev_rx_queue_restart(dev.as_raw(), queue.into()) })
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Frames that programs see.
+
+use crate::{
+    bindings,
+    net::{
+        page_pool::CpuBuffer,
+        rx_list::{
+            Protocol,
+            RxList,
+            RxOffloads, //
+        }, //
+    }, //
+};
+
+/// A received frame, in one buffer, before it is a packet of the stack: `struct xdp_buff` in C.
+///
+/// It exists only within the run of the poll function that received it. If it is dropped, its page
+/// goes back to the pool.
+///
+/// # Invariants
+///
+/// - The frame has `len` bytes, behind `headroom` bytes of `buffer`, the last `metasize` of which
+///   are metadata.
+/// - There is room for a `struct xdp_frame` in front of that, and for `struct skb_shared_info` at
+///   the end of the buffer.
+pub struct XdpBuff<'p> {
+    pub(super) buffer: CpuBuffer<'p>,
+    pub(super) headroom: u16,
+    pub(super) len: u16,
+    pub(super) metasize: u8,
+}
+
+impl<'p> XdpBuff<'p> {
+    /// The most headroom that a program expects.
+    pub(super) const HEADROOM: u16 = bindings::XDP_PACKET_HEADROOM as u16;
+
+    /// A frame as it was received. Its layout must have the headroom.
+    #[inline(always)]
+    pub(super) fn new(buffer: CpuBuffer<'p>) -> Self {
+        // INVARIANT: This is where the device has written so many bytes.
+        Self {
+            headroom: buffer.layout.headroom(),
+            len: buffer.len(),
+            metasize: 0,
+            buffer,
+        }
+    }
+
+    /// The number of bytes.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> u16 {
+        self.len
+    }
+
+    /// Gives the buffer up, as a frame for `napi_build_skb_list()`.
+    #[inline]
+    pub(in crate::net) fn into_frame(self) -> bindings::napi_build_frame {
+        let mut frame = bindings::napi_build_frame {
+            len: self.len,
+            headroom: self.headroom,
+            metasize: self.metasize,
+            ..self.buffer.into_frame()
+        };
+
+        if self.metasize != 0 {
+            // CAST: The flags fit into 8 bits.
+            frame.flags |= bindings::NAPI_BUILD_METADATA as u8;
+        }
+        frame
+    }
+}
+
+impl RxList<'_> {
+    /// Puts a frame on the list that a program has let pass: where the program has left it, and
+    /// with its metadata. See [`Self::push_buffer`].
+    #[inline]
+    pub fn push_xdp(
+        &mut self,
+        buff: XdpBuff<'_>,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
+        if u32::from(buff.len()) < bindings::ETH_HLEN {
+            return;
+        }
+        // SAFETY: By the type invariants, the frame is in the buffer that it owns, which has room
+        // for what an SKB has behind it. Its length was just checked.
+        unsafe { self.stage(buff.into_frame(), protocol, verified, offloads) };
+    }
+}

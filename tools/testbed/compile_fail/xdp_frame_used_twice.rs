@@ -1,0 +1,25 @@
+//@ error: E0382 use of moved value
+// SPDX-License-Identifier: GPL-2.0
+
+//! A program takes a frame: what is left of it is in the verdict.
+
+#![forbid(unsafe_code)]
+
+use kernel::net::{
+    page_pool::RxFormat,
+    xdp::{
+        Program,
+        XdpBuff,
+        XdpPolling, //
+    }, //
+};
+
+pub fn run<'p, F: RxFormat>(
+    ring: &mut XdpPolling<'_, 'p, F>,
+    program: Program<'p>,
+    buff: XdpBuff<'p>,
+) {
+    let _ = ring.run(program, buff);
+    //~ let _ = program;
+    let _ = ring.run(program, buff);
+}
