@@ -155,6 +155,13 @@ impl RxStatus {
         self.into_raw() & (Self::EOP_MASK | Self::ERRORS) == Self::EOP_MASK
     }
 
+    /// Returns whether this is the last buffer of a frame that is not damaged, whatever its
+    /// checksums.
+    #[inline(always)]
+    pub(crate) fn is_whole(self) -> bool {
+        self.into_raw() & (Self::EOP_MASK | Self::RXE_MASK) == Self::EOP_MASK
+    }
+
     /// Returns whether this is a frame as most are: [`Self::is_whole_and_good`], and without a tag.
     #[inline(always)]
     pub(crate) fn is_ordinary(self) -> bool {

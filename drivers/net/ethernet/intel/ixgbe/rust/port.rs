@@ -30,6 +30,7 @@ use kernel::{
         queue::Xmit,
         skbuff::TxSkBuff, //
     },
+    netdev_err,
     pci,
     prelude::*,
     sync::Arc, //
@@ -45,7 +46,8 @@ use crate::{
     rx::{
         FrameLimit,
         Offloads,
-        RxRing, //
+        RxRing,
+        MAX_XDP_MTU, //
     },
     stats::PairStats,
     tx::{
@@ -64,6 +66,7 @@ mod queues;
 mod state;
 mod wake_up;
 mod watchdog;
+mod xdp;
 
 use self::state::PairRegisters;
 pub(crate) use self::state::{
@@ -111,6 +114,7 @@ impl Driver for PortDriver {
         let dev = data.pdev.as_ref();
         let (sizes, is_up) = (cx.ring_sizes(), cx.is_up());
         let (limit, offloads) = (FrameLimit::of_mtu(cx.mtu()), Offloads::of(cx.features()));
+        let program = &data.program;
         let mut rings = KVec::with_capacity(cx.queues().into(), GFP_KERNEL)?;
 
         for number in 0..cx.queues() {
@@ -119,7 +123,9 @@ impl Driver for PortDriver {
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
                 let poll = &stats.poll;
-                let mut rx = RxRing::new(dev, napi, pair, sizes.rx, limit, offloads, is_up, poll)?;
+                let mut rx = RxRing::new(
+                    dev, napi, pair, sizes.rx, limit, offloads, program, is_up, poll,
+                )?;
                 let (ring, tx) = tx::ring(dev, napi, pair, sizes.tx)?;
 
                 rings.push(
@@ -272,6 +278,10 @@ impl Driver for PortDriver {
         _rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
         let (old, new) = (FrameLimit::of_mtu(netdev.mtu()), FrameLimit::of_mtu(mtu));
+        if mtu > MAX_XDP_MTU && port.program.is_in_use() {
+            netdev_err!(netdev, "MTU above {MAX_XDP_MTU} with an XDP program\n");
+            return Err(EINVAL);
+        }
         if old.fits_half() != new.fits_half() {
             return Ok(MtuChange::Restart);
         }
@@ -315,5 +325,6 @@ impl Driver for PortDriver {
         .self_test()
         .statistics()
         .ts_info()
-        .wol();
+        .wol()
+        .xdp();
 }

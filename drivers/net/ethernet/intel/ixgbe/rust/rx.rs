@@ -20,16 +20,19 @@ use kernel::{
         },
         page_pool::{
             self,
-            Assembler, //
+            Assembler,
+            Polling, //
         },
         queue::RingSize,
         rx_list::{
             RxList,
             RxOffloads, //
-        }, //
+        },
+        xdp::Attachment, //
     },
     num::Bounded,
     prelude::*,
+    sync::Arc,
     time::{
         delay::sleep_at_least,
         Delta, //
@@ -52,6 +55,7 @@ use crate::{
 mod buffers;
 mod frames;
 mod lro;
+mod xdp;
 
 use self::{
     buffers::{
@@ -64,10 +68,14 @@ use self::{
         Wanted,
         Words, //
     },
-    lro::LroRing, //
+    lro::LroRing,
+    xdp::XdpSource, //
 };
 
-pub(crate) use self::buffers::FrameLimit;
+pub(crate) use self::buffers::{
+    FrameLimit,
+    MAX_XDP_MTU, //
+};
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
 const REFILL_BATCH: usize = 32;
@@ -125,11 +133,13 @@ pub(crate) enum RxRing {
     Pages(Ring<Plain<Pages>>),
     /// The NIC aggregates frames.
     Lro(Ring<LroRing>),
+    /// A program sees the frames, if there is one.
+    Xdp(Ring<XdpSource>),
 }
 
 impl RxRing {
     /// Allocates a ring and its buffers. With `whole`, it fails if there is not memory for all of
-    /// them.
+    /// them. It is one for programs if `program` is in use.
     #[expect(clippy::too_many_arguments, reason = "all of them describe the ring")]
     pub(crate) fn new(
         dev: &device::Device<Bound>,
@@ -138,17 +148,24 @@ impl RxRing {
         len: RingSize,
         limit: FrameLimit,
         offloads: Offloads,
+        program: &Arc<Attachment>,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
         let Offloads { lro, strips } = offloads;
 
         if lro {
-            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Lro)
+            let source = LroRing::new(dev, napi, len)?;
+            Ring::new(source, pair, len, strips, whole, counters).map(Self::Lro)
+        } else if program.is_in_use() {
+            let source = XdpSource::new(dev, napi, len, program)?;
+            Ring::new(source, pair, len, strips, whole, counters).map(Self::Xdp)
         } else if limit.fits_half() {
-            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Halves)
+            let source = Plain::new(dev, napi, len)?;
+            Ring::new(source, pair, len, strips, whole, counters).map(Self::Halves)
         } else {
-            Ring::new(dev, napi, pair, len, strips, whole, counters).map(Self::Pages)
+            let source = Plain::new(dev, napi, len)?;
+            Ring::new(source, pair, len, strips, whole, counters).map(Self::Pages)
         }
     }
 
@@ -158,6 +175,7 @@ impl RxRing {
             Self::Halves(ring) => ring.registers(napi),
             Self::Pages(ring) => ring.registers(napi),
             Self::Lro(ring) => ring.registers(napi),
+            Self::Xdp(ring) => ring.registers(napi),
         }
     }
 
@@ -169,6 +187,7 @@ impl RxRing {
             Self::Halves(ring) => ring.rewind(stopped, strips),
             Self::Pages(ring) => ring.rewind(stopped, strips),
             Self::Lro(ring) => ring.rewind(stopped, strips),
+            Self::Xdp(ring) => ring.rewind(stopped, strips),
         }
     }
 
@@ -187,6 +206,7 @@ impl RxRing {
             Self::Halves(ring) => ring.poll(bar, cx, counters),
             Self::Pages(ring) => ring.poll(bar, cx, counters),
             Self::Lro(ring) => ring.poll(bar, cx, counters),
+            Self::Xdp(ring) => ring.poll(bar, cx, counters),
         }
     }
 }
@@ -198,9 +218,6 @@ pub(crate) trait Source: Sized {
     /// Whether the NIC aggregates frames.
     const LRO: bool;
 
-    /// Allocates the ring, and buffers as far as there is memory.
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self>;
-
     /// The ring.
     fn ring(&self) -> &page_pool::RxRing<Self::Format>;
 
@@ -210,7 +227,14 @@ pub(crate) trait Source: Sized {
     /// See [`page_pool::RxRing::rewind`].
     fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64>;
 
-    /// See [`page_pool::RxRing::refill`].
+    /// The number of buffers that the ring has got other than by [`Self::refill`], which the NIC
+    /// was not told of.
+    #[inline]
+    fn untold(&self) -> usize {
+        0
+    }
+
+    /// See [`page_pool::RxRing::refill`]. Includes [`Self::untold`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
 
     /// Moves completed frames to the list, up to `budget`. With `strips`, the NIC has stripped
@@ -237,16 +261,13 @@ pub(crate) struct Ring<S: Source> {
 impl<S: Source> Ring<S> {
     /// See [`RxRing::new`].
     fn new(
-        dev: &device::Device<Bound>,
-        napi: &Napi,
+        source: S,
         pair: Pair,
         len: RingSize,
         strips: bool,
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        let source = S::new(dev, napi, len)?;
-
         if source.ring().missing() > 0 {
             if whole {
                 return Err(ENOMEM);
@@ -292,7 +313,7 @@ impl<S: Source> Ring<S> {
     /// that polling has to continue.
     #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let missing = self.source.ring().missing();
+        let missing = self.source.ring().missing() + self.source.untold();
         if missing < REFILL_BATCH {
             return true;
         }
@@ -348,16 +369,19 @@ pub(crate) struct Plain<F: Buffers> {
     frames: Assembler,
 }
 
-impl<F: Buffers> Source for Plain<F> {
-    type Format = F;
-    const LRO: bool = false;
-
+impl<F: Buffers> Plain<F> {
+    /// Allocates the ring, and buffers as far as there is memory.
     fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         Ok(Self {
             ring: page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?,
             frames: Assembler::new(),
         })
     }
+}
+
+impl<F: Buffers> Source for Plain<F> {
+    type Format = F;
+    const LRO: bool = false;
 
     #[inline]
     fn ring(&self) -> &page_pool::RxRing<F> {
@@ -390,64 +414,76 @@ impl<F: Buffers> Source for Plain<F> {
         counters: &PollCounters,
     ) -> Received {
         let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
-        let Ok(mut ring) = self.ring.poll(cx) else {
+        let Ok(ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
         };
-        let mut left = budget;
-        let mut bytes = 0;
-        // Hardly any: these are counted, rather than the others.
-        let mut unverified = 0;
+        take(ring, &mut self.frames, list, wanted, budget, counters)
+    }
+}
 
-        while left != 0 {
-            let Some(done) = ring.next() else {
-                break;
-            };
-            let words = Words {
-                status: RxStatus::from_raw(done.status),
-                info: RxInfo::from_raw(done.info),
-            };
+/// Moves completed frames to the list, up to `budget`.
+#[inline(always)]
+fn take<F: Buffers>(
+    mut ring: Polling<'_, '_, F>,
+    frames: &mut Assembler,
+    list: &mut RxList<'_>,
+    wanted: Wanted,
+    budget: usize,
+    counters: &PollCounters,
+) -> Received {
+    let mut left = budget;
+    let mut bytes = 0;
+    // Hardly any: these are counted, rather than the others.
+    let mut unverified = 0;
 
-            match done.buffer {
-                // Fast path: nearly all frames have one buffer, no error, and nothing to report but
-                // their checksum.
-                Some(buffer)
-                    if words.status.is_ordinary()
-                        && !words.info.has_hash()
-                        && buffer.len() >= HEADER_LEN
-                        && self.frames.is_between_frames() =>
-                {
-                    let verified = wanted.is_verified(words.status);
+    while left != 0 {
+        let Some(done) = ring.next() else {
+            break;
+        };
+        let words = Words {
+            status: RxStatus::from_raw(done.status),
+            info: RxInfo::from_raw(done.info),
+        };
 
+        match done.buffer {
+            // Fast path: nearly all frames have one buffer, no error, and nothing to report but
+            // their checksum.
+            Some(buffer)
+                if words.status.is_ordinary()
+                    && !words.info.has_hash()
+                    && buffer.len() >= HEADER_LEN
+                    && frames.is_between_frames() =>
+            {
+                let verified = wanted.is_verified(words.status);
+
+                left -= 1;
+                bytes += u64::from(buffer.len());
+                unverified += u64::from(!verified);
+                list.push_buffer(
+                    buffer,
+                    words.info.protocol(),
+                    verified,
+                    RxOffloads::default(),
+                );
+            }
+            Some(buffer) => {
+                let taken = frames::take(frames, buffer, words, wanted, list, counters);
+                if let Some((len, verified)) = taken {
                     left -= 1;
-                    bytes += u64::from(buffer.len());
+                    bytes += u64::from(len);
                     unverified += u64::from(!verified);
-                    list.push_buffer(
-                        buffer,
-                        words.info.protocol(),
-                        verified,
-                        RxOffloads::default(),
-                    );
-                }
-                Some(buffer) => {
-                    let frames = &mut self.frames;
-                    let taken = frames::take(frames, buffer, words, wanted, list, counters);
-                    if let Some((len, verified)) = taken {
-                        left -= 1;
-                        bytes += u64::from(len);
-                        unverified += u64::from(!verified);
-                    }
-                }
-                // The buffer went back to the pool. Its frame is lost.
-                None => {
-                    counters.rx_bad_descriptors.add(1);
-                    self.frames.discard(words.status.eop());
                 }
             }
+            // The buffer went back to the pool. Its frame is lost.
+            None => {
+                counters.rx_bad_descriptors.add(1);
+                frames.discard(words.status.eop());
+            }
         }
-
-        Received::of(list, counters, budget, left, bytes, unverified)
     }
+
+    Received::of(list, counters, budget, left, bytes, unverified)
 }
 
 impl Received {

@@ -118,6 +118,12 @@ counters! {
         rx_no_skb,
         /// Times that a buffer could not be allocated.
         rx_no_buffer,
+        /// Frames that a program has dropped.
+        rx_xdp_dropped,
+        /// Frames that a program has redirected.
+        rx_xdp_redirected,
+        /// Frames that were dropped as their program has failed.
+        rx_xdp_aborted,
         /// Packets sent.
         tx_packets,
         /// Bytes sent, without frame check sequence.

@@ -54,6 +54,7 @@ impl QueueMgmtOps for PortDriver {
             cx.ring_sizes().rx,
             FrameLimit::of_mtu(cx.device().mtu()),
             Offloads::of(cx.device().features()).with_lro(lro),
+            &port.program,
             true,
             &port.stats.pair(cx.queue())?.poll,
         )

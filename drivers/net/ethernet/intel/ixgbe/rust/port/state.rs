@@ -7,25 +7,28 @@ use kernel::{
         self,
         Bound, //
     },
-    net::device::{
-        deferring::Deferring,
-        ethtool::{
-            msglevel::{
-                MsgClass,
-                MsgLevel, //
+    net::{
+        device::{
+            deferring::Deferring,
+            ethtool::{
+                msglevel::{
+                    MsgClass,
+                    MsgLevel, //
+                },
+                pause::Pause,
+                rxnfc::FlowRules, //
             },
-            pause::Pause,
-            rxnfc::FlowRules, //
+            online_cpus,
+            Device,
+            Feature,
+            Features,
+            Info,
+            Locks,
+            OpsCell,
+            OpsLocked,
+            RtnlCell, //
         },
-        online_cpus,
-        Device,
-        Feature,
-        Features,
-        Info,
-        Locks,
-        OpsCell,
-        OpsLocked,
-        RtnlCell, //
+        xdp::Attachment, //
     },
     pci::{
         self,
@@ -41,6 +44,7 @@ use kernel::{
         },
         new_mutex,
         new_spinlock,
+        Arc,
         Mutex,
         SpinLock, //
     }, //
@@ -146,6 +150,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) spread: OpsCell<'bound, Spread>,
     /// The rules for the flow director.
     pub(crate) flow_rules: FlowRules<'bound>,
+    /// The program that sees received frames.
+    pub(super) program: Arc<Attachment>,
     /// The filters that transmit functions add to the flow director.
     pub(crate) filters: atr::Table,
     /// Held while one of them does so.
@@ -276,6 +282,7 @@ impl<'bound> Port<'bound> {
                 vlans: RtnlCell::new(Members::new()),
                 spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
+                program: Arc::new(Attachment::new(), GFP_KERNEL)?,
                 filters: atr::Table::new(),
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),

@@ -48,6 +48,8 @@ const TAGS_LEN: u16 = 8;
 
 /// Room in front of a frame, for headers added on forwarding.
 const HEADROOM: u16 = 128;
+/// The same for programs, which expect that much.
+const XDP_HEADROOM: u16 = 256;
 /// Number of bytes that the NIC may write into a page, a multiple of 1 KiB.
 const PAGE_LEN: u16 = 3072;
 /// The same for half of a page.
@@ -57,8 +59,15 @@ const PAGE: Layout = match Layout::new(HEADROOM, PAGE_LEN) {
     Some(layout) => layout,
     None => panic!("the buffer does not fit into a page"),
 };
+const XDP_PAGE: Layout = match Layout::new(XDP_HEADROOM, PAGE_LEN) {
+    Some(layout) => layout,
+    None => panic!("the buffer does not fit into a page"),
+};
 /// [`None`] if this kernel's `struct skb_shared_info` is too long for it.
 const HALF: Option<Layout> = Layout::half_page(HEADROOM, HALF_LEN);
+
+/// The greatest MTU with which a frame fits into one page, with two tags.
+pub(crate) const MAX_XDP_MTU: u32 = (PAGE_LEN - HEADER_LEN - TAGS_LEN) as u32;
 
 /// The limit to the length of received frames: it includes the frame check sequence, but no tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +107,9 @@ pub(crate) trait Buffers: RxFormat {
 
 /// Buffers for frames of any length.
 pub(crate) struct Pages;
+
+/// The same, with room for what programs put in front of a frame.
+pub(crate) struct Xdp;
 
 /// Buffers for frames with a limit of which [`FrameLimit::fits_half`] is true.
 pub(crate) struct Halves;
@@ -142,6 +154,7 @@ macro_rules! buffers {
 }
 
 buffers!(Pages, PAGE);
+buffers!(Xdp, XDP_PAGE);
 buffers!(Lro, PAGE);
 buffers!(
     Halves,
@@ -152,7 +165,7 @@ buffers!(
     }
 );
 
-const _: () = assert!(!Pages::NEEDS_LIMIT && !Lro::NEEDS_LIMIT);
+const _: () = assert!(!Pages::NEEDS_LIMIT && !Xdp::NEEDS_LIMIT && !Lro::NEEDS_LIMIT);
 
 /// The most descriptors of an aggregated packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
 const LRO_DESCRIPTORS: u32 = 16;

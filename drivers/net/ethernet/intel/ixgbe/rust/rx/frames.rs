@@ -186,19 +186,51 @@ fn receive(
         return None;
     }
 
-    let mut verified = false;
-    match Checksum::of(status) {
-        _ if !trusted => (),
-        Checksum::Unknown => (),
-        Checksum::Good => {
-            skb.set_checksum_verified();
-            verified = true;
-        }
-        Checksum::Bad => bad_checksum(info, counters),
+    let verified = checksum(status, info, counters, trusted);
+    if verified {
+        skb.set_checksum_verified();
     }
 
     list.push(skb, info.protocol());
     Some(verified)
+}
+
+/// Returns whether the NIC has verified the checksum of a frame. A bad one is counted, if the NIC
+/// is trusted with that.
+#[inline]
+fn checksum(status: RxStatus, info: RxInfo, counters: &PollCounters, trusted: bool) -> bool {
+    match Checksum::of(status) {
+        _ if !trusted => false,
+        Checksum::Unknown => false,
+        Checksum::Good => true,
+        Checksum::Bad => {
+            bad_checksum(info, counters);
+            false
+        }
+    }
+}
+
+/// As [`Wanted::is_verified`], of a frame that may have a bad checksum, which is counted.
+#[inline]
+pub(super) fn is_verified(words: Words, wanted: Wanted, counters: &PollCounters) -> bool {
+    let Words { status, info } = words;
+
+    if status.is_whole_and_good() {
+        wanted.is_verified(status)
+    } else {
+        checksum(status, info, counters, wanted.checksum != 0)
+    }
+}
+
+/// Drops a buffer that no program can see: of a damaged frame, or of one that takes several.
+#[cold]
+pub(super) fn refuse(frames: &mut Assembler, status: RxStatus, counters: &PollCounters) {
+    if status.rxe() {
+        counters.rx_frame_errors.add(1);
+    } else {
+        counters.rx_bad_descriptors.add(1);
+    }
+    frames.discard(status.eop());
 }
 
 /// Counts a bad checksum. The stack checks it again, and drops the frame.

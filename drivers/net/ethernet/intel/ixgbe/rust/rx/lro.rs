@@ -56,15 +56,18 @@ pub(crate) struct LroRing {
     ring: ChainRing<Lro>,
 }
 
-impl Source for LroRing {
-    type Format = Lro;
-    const LRO: bool = true;
-
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
+impl LroRing {
+    /// Allocates the ring, and buffers as far as there is memory.
+    pub(super) fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
         Ok(Self {
             ring: ChainRing::new(dev, napi, len, pool_buffers(len))?,
         })
     }
+}
+
+impl Source for LroRing {
+    type Format = Lro;
+    const LRO: bool = true;
 
     #[inline]
     fn ring(&self) -> &page_pool::RxRing<Lro> {
