@@ -353,10 +353,13 @@ impl Card {
         std::mem::take(&mut self.sent)
     }
 
+    /// Whether the kernel lets it access memory. It cannot know of a card that is out of its slot,
+    /// or that lies about its configuration space.
     pub(crate) fn is_bus_master(&self) -> bool {
         let mut command = [0; 2];
         self.device.config_read(4, &mut command);
-        command[0] & 1 << 2 != 0
+        let is_there = command != [u8::MAX; 2];
+        is_there && command[0] & 1 << 2 != 0 && self.lies.all(About::Config).next().is_none()
     }
 }
 

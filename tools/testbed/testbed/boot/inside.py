@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Runs a kernel with the card inside: User-Mode Linux without user space, in which time travels."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,12 @@ from testbed.host import proc
 _MEMORY = "64M"
 # By the names that the testbed has for them.
 DRIVERS = {"rust": "ixgbe_rust", "c": "ixgbe"}
+
+
+# Where lies begin.
+ENTRIES = ("life", "data")
+PASSED = "passed"
+_VERDICT = re.compile(r"^pci_card: (\S+): (passed|failed|signal \d+)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,16 @@ def command(kernel: Kernel, tools: Path, driver: str, *words: str) -> list[str |
         f"pci_card.library={tools / 'libnicmodel_um.so'}", f"pci_card.driver={DRIVERS[driver]}",
         *words,
     ]  # fmt: skip
+
+
+def fuzzing(entry: str, inputs: Path | str) -> list[str]:
+    """Words for a folder of inputs, or one, that begin in a place of `ENTRIES`."""
+    return [f"pci_card.inputs={inputs}", f"pci_card.data={int(entry == 'data')}"]
+
+
+def verdicts(console: str) -> dict[str, str]:
+    """The end of each input of a folder."""
+    return dict(_VERDICT.findall(console))
 
 
 def run(env: Env, name: str, words: list[str | Path], seconds: float) -> Ended:

@@ -15,6 +15,7 @@ _LIVES = 3
 # not judged, the list of packets that its poll hands over has no end.
 _REQUESTS = {"rust": 0x1FF, "c": 0x0FF}
 _SECONDS = 60.0
+_CORPUS_SECONDS = 900.0
 
 
 @pytest.mark.suite("fuzz")
@@ -29,3 +30,18 @@ def test_truth(ready: Ready, env: Env, results: Results, driver: str) -> None:
     for life in range(1, _LIVES + 1):
         results.says(f"life {life}", f"life {life} is over", ended.console)
     results.none("the kernel does not complain", ended.complaints)
+
+
+@pytest.mark.suite("fuzz")
+@pytest.mark.parametrize("entry", inside.ENTRIES)
+def test_corpus(ready: Ready, env: Env, results: Results, entry: str) -> None:
+    """Inputs that found something once, or new ways: the Rust driver lives with them."""
+    built, folder = ready(FUZZ), env.clone / "tools/testbed/corpus" / entry
+    words = inside.command(built.kernels[FUZZ], built.tools, "rust", *inside.fuzzing(entry, folder))
+    with Step(f"the corpus of {entry}"):
+        ended = inside.run(env, f"fuzz-{entry}", words, _CORPUS_SECONDS)
+    found = inside.verdicts(ended.console)
+    names = {path.name for path in folder.iterdir()}
+    results.none("each input was tried", names ^ found.keys())
+    bad = [f"{name}: {found[name]}" for name in found if found[name] != inside.PASSED]
+    results.none("the driver lives with each of them", bad)
