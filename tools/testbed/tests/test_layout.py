@@ -50,6 +50,17 @@ def test_two_levels_are_found() -> None:
     assert not TWO_LEVELS.search("obj-$(CONFIG_A) += a/ b/\nobj-y += a/b.o\n")
 
 
+def test_no_file_is_empty() -> None:
+    found = [
+        str(path.relative_to(CLONE))
+        for path in sorted(CLONE.rglob("*"))
+        if not SKIPPED_FOLDERS & {*path.relative_to(CLONE).parts}
+        and path.is_file()
+        and not path.stat().st_size
+    ]
+    assert not found, "\n".join(["remove what a command left behind:", *found])
+
+
 # Names that once stood for several things each.
 ONE_MEANING = ("Batch", "DropReason", "PerCpu", "Turn")
 TYPE = re.compile(rf"^[ \t]*(?:pub(?:\([^)]*\))? )?(?:struct|enum|type|trait|union) "
