@@ -322,7 +322,7 @@ impl Device {
                 self.irq.write_eics_ex(0, self.irq.mask_ex(0));
                 self.irq.write_eics_ex(1, self.irq.mask_ex(1));
             }),
-            Kind::MemoryError => self.interrupt(|| self.irq.raise_other(CAUSE_ECC)),
+            Kind::MemoryError => self.interrupt(|| self.irq.raise_until_reset(CAUSE_ECC)),
             Kind::Counters => {
                 for entry in map::REGISTERS {
                     if entry.access == Access::Counter {
@@ -338,7 +338,7 @@ impl Device {
             Kind::NoCrosstalk => self.slow().eeprom.set_sure(),
             Kind::DamagedEeprom => self.slow().eeprom.set_damaged(),
             Kind::Lesm => self.slow().eeprom.set_lesm(),
-            Kind::LostInterrupts => self.irq.lose(true),
+            Kind::LostInterrupts => self.irq.lose(),
             _ => {}
         }
     }
@@ -347,7 +347,7 @@ impl Device {
         let was_lost = self.faults.hides_registers() || self.faults.stuck();
         self.faults.clear();
         self.slow().eeprom = Eeprom::new(self.identity.mac);
-        self.irq.lose(false);
+        self.irq.mend();
         self.regs.store(offset::ANLP1, map::NEGOTIATION_BEGUN);
         self.set_firmware_owns(0);
         if was_lost {

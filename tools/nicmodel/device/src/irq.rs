@@ -104,6 +104,8 @@ pub struct Interrupts {
     sent_at: [AtomicU64; VECTORS],
     vectors: [ArcSwapOption<Arc<dyn Notifier>>; VECTORS],
     sent: AtomicU64,
+    /// Causes that return when they are cleared, until a reset.
+    lasting: AtomicU32,
     /// Messages get lost on their way.
     lossy: AtomicBool,
 }
@@ -120,6 +122,7 @@ impl Default for Interrupts {
             sent_at: [const { AtomicU64::new(0) }; VECTORS],
             vectors: std::array::from_fn(|_| ArcSwapOption::empty()),
             sent: AtomicU64::new(0),
+            lasting: AtomicU32::new(0),
             lossy: AtomicBool::new(false),
         }
     }
@@ -133,9 +136,15 @@ impl Interrupts {
         }
     }
 
-    /// Lets messages get lost on their way, or not.
-    pub fn lose(&self, lossy: bool) {
-        self.lossy.store(lossy, Ordering::Release);
+    /// Lets messages get lost on their way.
+    pub fn lose(&self) {
+        self.lossy.store(true, Ordering::Release);
+    }
+
+    /// Ends what [`Self::lose`] and [`Self::raise_until_reset`] have begun.
+    pub fn mend(&self) {
+        self.lossy.store(false, Ordering::Release);
+        self.lasting.store(0, Ordering::Release);
     }
 
     /// Back to the state after reset; vectors stay connected.
@@ -144,6 +153,7 @@ impl Interrupts {
             bits.clear(u32::MAX);
             bits.clear_queues(u64::MAX);
         }
+        self.lasting.store(0, Ordering::Release);
         self.auto_clear.store(0, Ordering::Release);
         self.gpie.store(0, Ordering::Release);
         for time in &self.sent_at {
@@ -168,6 +178,12 @@ impl Interrupts {
     /// A source other than a queue has a cause.
     pub fn raise_other(&self, cause: u32) {
         self.cause.set(cause & !QUEUE_CAUSES);
+    }
+
+    /// As [`Self::raise_other`], and again when it is cleared, until a reset.
+    pub fn raise_until_reset(&self, cause: u32) {
+        self.lasting.fetch_or(cause, Ordering::AcqRel);
+        self.raise_other(cause);
     }
 
     /// Sends due interrupts; returns the time of those that moderation delays.
@@ -280,6 +296,7 @@ impl Interrupts {
     fn clear_causes(&self, causes: u32) {
         self.cause.clear(causes);
         self.asserted.clear(causes);
+        self.raise_other(self.lasting.load(Ordering::Acquire));
     }
 
     /// EICR or EICS without the side effect of a read.

@@ -10,7 +10,7 @@ use crate::clock::ManualClock;
 use crate::device::Device;
 use crate::fault::Kind;
 use crate::function::{Notifier, PciFunction};
-use crate::irq::{CAUSE_LSC, Direction};
+use crate::irq::{CAUSE_ECC, CAUSE_LSC, Direction};
 use crate::regs::bits::{Ctrl, Eitr, Gpie, Ivar, IvarEntry, IvarMisc};
 use crate::regs::offset;
 use crate::testing::{device_with, set};
@@ -156,6 +156,21 @@ fn link_change_is_told_once_until_acknowledged() {
     assert_eq!(setup.device.register_read(offset::EICS), 0);
     setup.device.set_link(false);
     assert_eq!(setup.counts(), (0, 2));
+}
+
+#[test]
+fn a_memory_error_returns_until_a_reset() {
+    let setup = Setup::new();
+    setup.device.register_write(offset::EIMS, CAUSE_ECC);
+    setup.device.fault(Kind::MemoryError, 1, 0);
+    assert_eq!(setup.counts(), (0, 1));
+    for messages in 2..5 {
+        assert_eq!(setup.device.register_read(offset::EICR), CAUSE_ECC);
+        setup.device.register_write(offset::EIMS, CAUSE_ECC);
+        assert_eq!(setup.counts(), (0, messages));
+    }
+    set(&setup.device, Ctrl::ZERO.with_rst(true));
+    assert_eq!(setup.device.register_read(offset::EICR), 0);
 }
 
 #[test]
