@@ -6,22 +6,14 @@
 #![forbid(unsafe_code)]
 
 use kernel::{
-    net::{
-        napi::RxStopped,
-        page_pool::{
-            RxFormat,
-            RxRing, //
-        }, //
-    },
-    prelude::*, //
+    error::Result,
+    net::{napi, page_pool}, //
 };
 
-pub fn start<F: RxFormat>(
-    ring: &mut RxRing<F>,
-    stopped: RxStopped<'_>,
-    tell: impl Fn(u64),
-) -> Result {
-    //~ tell(ring.rewind(stopped)?);
-    tell(ring.dma_address(stopped.napi())?);
-    Ok(())
+pub fn address<F>(ring: &mut page_pool::RxRing<F>, stopped: napi::RxStopped<'_>) -> Result<u64>
+where
+    F: page_pool::RxFormat,
+{
+    //~ ring.rewind(stopped)
+    ring.dma_address(stopped.napi())
 }
