@@ -24,6 +24,8 @@ pub(crate) struct Slow {
     pub(crate) sfp: Sfp,
     /// The time of the first read of SWSM that wanted SMBI since it was given back.
     pub(crate) smbi_wanted: Option<u64>,
+    /// The time at which a word of the EEPROM was asked for.
+    word_asked: u64,
 }
 
 impl Slow {
@@ -32,6 +34,7 @@ impl Slow {
             eeprom,
             sfp: Sfp::new(Some(Module::new(module::Kind::Sr))),
             smbi_wanted: None,
+            word_asked: 0,
         }
     }
 
@@ -46,6 +49,10 @@ impl Device {
             offset::STATUS => {
                 let disabled = self.regs.get::<Ctrl>().gio_dis();
                 Status::ZERO.with_gio(!disabled).raw()
+            }
+            offset::EERD => {
+                let value = self.regs.get::<Eerd>();
+                value.with_done(value.done() && !self.word_is_late()).raw()
             }
             offset::I2CCTL => self.slow().sfp.read().raw(),
             offset::SWSM => {
@@ -121,7 +128,9 @@ impl Device {
             offset::EERD => {
                 let value = Eerd::from_raw(value);
                 if value.start() {
-                    let word = self.slow().eeprom.word(value.addr().as_usize());
+                    let mut slow = self.slow();
+                    slow.word_asked = self.clock.now();
+                    let word = slow.eeprom.word(value.addr().as_usize());
                     self.regs.set(
                         Eerd::ZERO
                             .with_addr(value.addr())
@@ -189,6 +198,13 @@ impl Device {
         let now = self.clock.now();
         let wanted = *self.slow().smbi_wanted.get_or_insert(now);
         now - wanted < u64::from(late) * 1_000_000
+    }
+
+    /// Whether the word of the EEPROM that was asked for is not there yet.
+    fn word_is_late(&self) -> bool {
+        self.faults.lasting(Kind::SlowEeprom).is_some_and(|late| {
+            self.clock.now() - self.slow().word_asked < u64::from(late) * 1_000_000
+        })
     }
 
     fn links(&self) -> Links {

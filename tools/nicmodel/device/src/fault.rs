@@ -66,6 +66,9 @@ pub enum Kind {
     /// SMBI cannot be taken before as many milliseconds as the fault's value have passed since a
     /// read that wanted to, the first one since it was given back.
     LateSemaphore,
+    /// A word of the EEPROM is there as many milliseconds after it was asked for as the fault's
+    /// value.
+    SlowEeprom,
     /// The register at the offset of the fault's value, but CTRL, keeps its value whatever is
     /// written.
     DeadRegister,

@@ -102,22 +102,21 @@ pub(crate) fn read_bytes(bar: &Bar0<'_>, offset: usize, bytes: &mut [u8]) -> Res
 }
 
 /// Returns the sum of all words that the checksum covers, including the checksum itself.
-fn sum(bar: &Bar0<'_>) -> Result<u16> {
-    let eeprom = Reader::new(bar);
+fn sum(read: impl Fn(u16) -> Result<u16>) -> Result<u16> {
     let mut sum = 0u16;
     let mut left = MAX_WORDS;
 
     for at in 0..=CHECKSUM_WORD {
-        sum = sum.wrapping_add(eeprom.word(at)?);
+        sum = sum.wrapping_add(read(at)?);
     }
 
     for pointer in SECTION_POINTERS {
-        let section = eeprom.word(pointer)?;
+        let section = read(pointer)?;
         if section == 0 || section == u16::MAX {
             continue;
         }
 
-        let len = eeprom.word(section)?;
+        let len = read(section)?;
         if len == 0 || len == u16::MAX {
             continue;
         }
@@ -127,7 +126,7 @@ fn sum(bar: &Bar0<'_>) -> Result<u16> {
             // that have more words than there are.
             let at = section.checked_add(offset).ok_or(EINVAL)?;
             left = left.checked_sub(1).ok_or(EINVAL)?;
-            sum = sum.wrapping_add(eeprom.word(at)?);
+            sum = sum.wrapping_add(read(at)?);
         }
     }
 
@@ -141,7 +140,9 @@ pub(crate) fn check(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         return Err(ENODEV);
     }
 
-    let sum = sum(bar).inspect_err(|_| dev_err!(dev, "failed to read the EEPROM\n"))?;
+    let eeprom = Reader::new(bar);
+    let sum =
+        sum(|at| eeprom.word(at)).inspect_err(|_| dev_err!(dev, "failed to read the EEPROM\n"))?;
     if sum != SUM {
         dev_err!(
             dev,
@@ -153,4 +154,55 @@ pub(crate) fn check(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     }
 
     Ok(())
+}
+
+#[kunit_tests(ixgbe_rust_eeprom)]
+mod tests {
+    use super::*;
+
+    use core::cell::Cell;
+
+    /// Words by their addresses; all others are zero.
+    fn words<const N: usize>(words: [(u16, u16); N]) -> impl Fn(u16) -> Result<u16> {
+        move |at| {
+            let word = words.iter().find(|(address, _)| *address == at);
+            Ok(word.map_or(0, |(_, value)| *value))
+        }
+    }
+
+    #[test]
+    fn sections_count() {
+        assert_eq!(sum(words([(0, 1), (CHECKSUM_WORD, 2), (0x40, 4)])), Ok(3));
+        // The word after a section does not.
+        let section = [(3, 0x80), (0x80, 2), (0x81, 5), (0x82, 6), (0x83, 7)];
+        assert_eq!(sum(words(section)), Ok(0x80 + 5 + 6));
+        // Nor do sections that are not there, and empty ones.
+        let erased = u16::MAX;
+        let none = [(3, erased), (4, 0x80), (0x80, erased), (5, 0x90), (0x91, 9)];
+        assert_eq!(sum(words(none)), Ok(erased.wrapping_add(0x80 + 0x90)));
+    }
+
+    #[test]
+    fn a_section_ends_where_addresses_do() {
+        assert!(sum(words([(3, 0xfffd), (0xfffd, 2)])).is_ok());
+        assert_eq!(sum(words([(3, 0xfffd), (0xfffd, 3)])), Err(EINVAL));
+    }
+
+    #[test]
+    fn sections_have_no_more_words_than_there_are() {
+        // Each of them has half of that.
+        // CAST: It fits.
+        let half = (MAX_WORDS / 2) as u16;
+        let section = words([(3, 0x80), (4, 0x80), (0x80, half)]);
+        assert_eq!(sum(section), Ok(2 * 0x80));
+
+        let read = Cell::new(0);
+        let everywhere = words([(3, 0x80), (4, 0x80), (5, 0x80), (0x80, half)]);
+        let counted = |at| {
+            read.set(read.get() + 1);
+            everywhere(at)
+        };
+        assert_eq!(sum(counted), Err(EINVAL));
+        assert!(read.get() < MAX_WORDS + 0x100);
+    }
 }

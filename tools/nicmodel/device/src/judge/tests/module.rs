@@ -170,6 +170,20 @@ fn a_late_semaphore_is_taken_when_its_time_has_come() {
 }
 
 #[test]
+fn a_word_of_a_slow_eeprom_comes_late() {
+    let driver = Driver::new();
+    driver.card.device.fault(Fault::SlowEeprom, 1, 90);
+    driver.set(Eerd::ZERO.with_start(true));
+    driver.card.clock.advance(89 * MS);
+    assert!(!driver.read::<Eerd>().done());
+    driver.card.clock.advance(MS);
+    assert!(driver.read::<Eerd>().done());
+    driver.card.device.fault(Fault::Clear, 1, 0);
+    driver.set(Eerd::ZERO.with_start(true));
+    assert!(driver.read::<Eerd>().done());
+}
+
+#[test]
 fn busy_firmware_holds_all_and_lets_go() {
     let driver = Driver::new();
     let device = &driver.card.device;

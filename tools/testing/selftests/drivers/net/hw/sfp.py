@@ -33,11 +33,14 @@ MODULES = [
 NAME = b"skbulk model"
 CANNOT_USE = "unsupported SFP+ module type"
 NO_ANSWER = "SFP+ module does not respond"
+NOT_SET_UP = "failed to set up the SFP+ module"
 BUS_IS_TAKEN = "firmware does not release the bus of the cage"
 # The offset of a register.
 SW_FW_SYNC = 0x10160
 # Milliseconds, less than those after which a driver takes the semaphore from its owner.
 LATE = 90
+# The same for a word of the EEPROM, too long for the settings of a module in a second.
+SLOW = 300
 # A QSFP+ module, noise, a module without any code, and LRM.
 UNUSABLE = [("qsfp", {}), ("garbage", {}), ("sr", {"id": "030407" + "00" * 64}),
             ("sr", {"id": "03040740"})]
@@ -263,6 +266,39 @@ def probed_with(cfg):
 def _read_eeprom(cfg):
     subprocess.run(["ethtool", "-e", cfg.ifname, "raw", "on", "length", "512"],
                    stdout=subprocess.DEVNULL, check=True)
+
+
+@ksft_disruptive
+def eeprom_is_slow(cfg):
+    """ No one waits longer than a second for the words that are read at once. """
+    def asked():
+        return cfg.model.writes(0, "EERD")
+
+    defer(restore, cfg)
+    cfg.model.ask("trace", port=0, phase="slow")
+    defer(cfg.model.ask, "trace", port=0)
+    cfg.model.fault(0, "slow_eeprom", value=LATE)
+    before = asked()
+    with ksft_raises(subprocess.CalledProcessError):
+        _read_eeprom(cfg)
+    ksft_lt(asked() - before, 2 * 1000 / LATE)
+    cfg.model.mend(0)
+    _read_eeprom(cfg)
+
+
+@ksft_disruptive
+def settings_come_late(cfg):
+    """ A module whose settings do not come in time is told of once, and set up when they do. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.fault(0, "slow_eeprom", value=SLOW)
+    cfg.model.module(0, "lr")
+    log.wait(NOT_SET_UP)
+    stays_down(cfg)
+    ksft_eq(log.text().count(NOT_SET_UP), 1)
+    cfg.model.mend(0)
+    settled(cfg)
+    cfg.check_forwarded(100)
 
 
 @ksft_disruptive
@@ -544,7 +580,7 @@ def main():
         ksft_run(judged([set_up, module_info, module_bytes, module_absent,
                          pulled_and_put_back, exchanged, modes, exchanged_for_er,
                          exchanged_for_optical_cable, advertised_anew,
-                         exchanged_while_eeprom_is_read,
+                         eeprom_is_slow, settings_come_late, exchanged_while_eeprom_is_read,
                          forwards_after("exchanges"),
                          opened_with, unusable, silent, probed_with, dark_while_down,
                          two_speeds,
