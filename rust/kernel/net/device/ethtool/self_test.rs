@@ -126,7 +126,7 @@ impl<T: Driver> SelfTest<T> {
     ///
     /// The code of a failure is the number of an error, plus 65536 times that of the transmit
     /// queue that fails, if any, counted from 1: `ETIMEDOUT` if a frame has not come back,
-    /// `EBADMSG` if it was damaged, `EEXIST` if it has come twice at once.
+    /// `EBADMSG` if it was damaged, `EEXIST` if it has come twice.
     #[cfg(CONFIG_NET_SELFTESTS)]
     pub const fn loopback(name: &'static str, switch: Switch<T>) -> Self {
         Self {

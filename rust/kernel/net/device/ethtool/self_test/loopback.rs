@@ -31,50 +31,22 @@ use super::{
 use crate::{
     bindings,
     error::to_result,
-    prelude::*,
-    time::msecs_to_jiffies, //
+    prelude::*, //
 };
 
-const HEADER: u32 = bindings::ETH_HLEN;
-
-/// The lengths of frames without the frame check sequence, as far as the MTU allows: the shortest
-/// one, lengths around powers of two, and the longest one.
-const LENS: [u32; 8] = [60, 61, 64, 127, 256, 513, 1024, u32::MAX];
-
-/// The time in which a frame has to come back. A busy host may keep a virtual machine from its
-/// CPUs.
-const TIMEOUT_MS: u32 = 5_000;
-
-/// Sends frames, each of which has to come back before the next one is sent.
+/// Sends frames by each transmit queue, each of which has to come back before the next one is sent.
 #[inline]
 fn exchange(dev: &Device, _rtnl: &mut Rtnl) -> TestResult {
     // SAFETY: The device is valid, and RTNL is held.
     let queues = unsafe { (*dev.as_raw()).real_num_tx_queues };
-    let address = dev.mac_address();
-    let longest = (dev.mtu() + HEADER).max(LENS[0]);
 
     // CAST: The number of queues is a `u16`.
     for queue in 0..queues as u16 {
-        for len in LENS {
-            let mut frame = bindings::net_packet_attrs {
-                src: address.octets().as_ptr(),
-                dst: address.octets().as_ptr(),
-                // CAST: The longest MTU is that of an `i32`.
-                max_size: len.min(longest) as c_int,
-                queue_mapping: queue,
-                timeout: c_int::try_from(msecs_to_jiffies(TIMEOUT_MS)).unwrap_or(c_int::MAX),
-                ..Default::default()
-            };
-
-            // SAFETY: The device has its rings and this queue, its test has begun, and RTNL is
-            // held. The addresses are valid.
-            to_result(unsafe { bindings::net_test_offline(dev.as_raw(), &mut frame) }).map_err(
-                |error| {
-                    let errno = error.to_errno().unsigned_abs();
-                    TestFailure::with_code((u32::from(queue) + 1) << 16 | errno)
-                },
-            )?;
-        }
+        // SAFETY: The device has its rings and this queue, and RTNL is held.
+        to_result(unsafe { bindings::net_test_offline(dev.as_raw(), queue) }).map_err(|error| {
+            let errno = error.to_errno().unsigned_abs();
+            TestFailure::with_code((u32::from(queue) + 1) << 16 | errno)
+        })?;
     }
     Ok(())
 }
@@ -93,12 +65,7 @@ fn exchange_by_gro(dev: &Device, rtnl: &mut Rtnl) -> TestResult {
         // A program for XDP, which the driver knows nothing of, would get the frames.
         Err(EBUSY.into())
     } else {
-        // SAFETY: The device is valid, and RTNL is held until the test ends.
-        unsafe { bindings::net_test_offline_begin(dev.as_raw()) };
-        let result = exchange(dev, rtnl);
-        // SAFETY: It has begun.
-        let rest = to_result(unsafe { bindings::net_test_offline_end() });
-        result.and(rest.map_err(Into::into))
+        exchange(dev, rtnl)
     };
     dev.set_features(before, rtnl);
     result
