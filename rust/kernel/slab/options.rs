@@ -52,7 +52,7 @@ impl Options {
     ///
     /// Larger calls are allowed, and take several sheaves. The capacity of one is about twice this
     /// number; at least what the allocator chooses for objects of this size (28 for 256 bytes, for
-    /// example). A CPU has up to two sheaves, and a NUMA node further ones, see [`super`].
+    /// example). A CPU has up to two sheaves, and a NUMA node [further ones](super#sheaves).
     #[inline]
     pub const fn bulk(mut self, objects: usize) -> Self {
         self.bulk = objects;
