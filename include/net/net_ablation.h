@@ -17,6 +17,7 @@
  * @lists: the same lists: netif_receive_skb() for each of their packets instead
  * @pages: allocation of pages in bulk: one after the other instead
  * @recycle: return of pages in bulk, in napi_consume_skb_bulk(): one after the other
+ * @sheaves: sheaves that kmem_cache_free_bulk() makes: the barn's empty ones only instead
  */
 struct net_ablation {
 	struct static_key_false doorbells;
@@ -27,6 +28,7 @@ struct net_ablation {
 	struct static_key_false lists;
 	struct static_key_false pages;
 	struct static_key_false recycle;
+	struct static_key_false sheaves;
 };
 
 extern struct net_ablation net_ablation;

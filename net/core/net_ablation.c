@@ -48,3 +48,4 @@ module_param_cb(heads, &net_ablation_ops, &net_ablation.heads, 0644);
 module_param_cb(lists, &net_ablation_ops, &net_ablation.lists, 0644);
 module_param_cb(pages, &net_ablation_ops, &net_ablation.pages, 0644);
 module_param_cb(recycle, &net_ablation_ops, &net_ablation.recycle, 0644);
+module_param_cb(sheaves, &net_ablation_ops, &net_ablation.sheaves, 0644);

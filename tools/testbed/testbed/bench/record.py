@@ -34,6 +34,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "insn": frozenset({"insn"}),
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
+    "maple": frozenset({"maple"}),
     "ablation": frozenset({"ablation"}),
 }
 # Parts whose cases CASES= selects, with a value that selects all of them.

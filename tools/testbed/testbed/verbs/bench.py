@@ -25,6 +25,8 @@ _INSN = "insn"
 _USUAL = {_INSN: instructions.ROUNDS, ablation.BENCH: ablation.ROUNDS}
 # Both drivers in turn, in User-Mode Linux.
 _IN_TURN = (forward.FORWARD, tcp.TCP)
+# Compares states of one kernel, which has the keys for it.
+_MAPLE = "maple"
 # Measures senders, and then simulates more of them than there are processors.
 _XMIT = measure.BENCH
 # Simulates alone, with the recorded figures.
@@ -85,6 +87,11 @@ def main(env: Env) -> int:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
             rows += instructions.run(ready)
+    if _MAPLE in names:
+        with built(ablation.with_keys(env), UML) as ready:
+            release, quiet = ready.kernels[UML].release, _is_quiet() and quiet
+            rows += run(ready, [_MAPLE], rounds)
+            quiet = _is_quiet() and quiet
     if ablation.BENCH in names:
         with built(ablation.with_keys(env), UML, "perf") as ready:
             release, quiet = ready.kernels[UML].release, _is_quiet() and quiet
