@@ -4,6 +4,7 @@
 
 use super::{
     attributes::Attributes,
+    features_check,
     xmit,
     Device,
     Driver,
@@ -66,6 +67,10 @@ impl<T: Driver> Ops<T> {
         ndo_change_mtu: if_has!(T::HAS_CHANGE_MTU, Self::change_mtu),
         ndo_fix_features: match T::OPS.netdev.ndo_fix_features {
             None => Some(Self::fix_features),
+            of_driver => of_driver,
+        },
+        ndo_features_check: match T::OPS.netdev.ndo_features_check {
+            None => Some(features_check::check_features),
             of_driver => of_driver,
         },
         ndo_get_stats64: if_has!(T::HAS_GET_STATS64, Self::get_stats64),

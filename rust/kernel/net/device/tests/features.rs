@@ -4,6 +4,7 @@
 
 use super::{
     super::{
+        features_check,
         Feature,
         Features, //
     },
@@ -49,6 +50,28 @@ impl Fixture {
                 .ndo_features_check
                 .map(|check| check(skb.as_raw(), dev, features.0))
         }
+    }
+
+    /// The same for a packet of TCP whose segments have so many bytes, behind headers of Ethernet
+    /// and of 40 bytes more.
+    fn features_left_with(&self, size: u16, features: Features) -> Result<Option<u64>> {
+        let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+
+        skb.put(&[0x50; 100])?;
+        // SAFETY: The packet is ours.
+        unsafe {
+            let headroom = (*skb.as_raw())
+                .data
+                .offset_from_unsigned((*skb.as_raw()).head) as u16;
+            let header = &raw mut (*skb.as_raw()).__bindgen_anon_4.__bindgen_anon_1;
+            let header = header.cast::<bindings::sk_buff__bindgen_ty_4__bindgen_ty_1>();
+
+            (*header).network_header = headroom + 14;
+            (*header).transport_header = headroom + 34;
+            (*skb.shared_info()).gso_size = size;
+            (*skb.shared_info()).gso_type = bindings::SKB_GSO_TCPV4 as u32;
+        }
+        Ok(self.features_left_for(skb, features))
     }
 
     /// The same for a packet that may be in a tunnel, and that is to be split if there is a size
@@ -111,7 +134,7 @@ mod cases {
     }
 
     #[test]
-    fn a_packet_with_two_tags_is_not_split() -> Result {
+    fn the_driver_decides_on_packets_with_two_tags() -> Result {
         const VLAN: [u8; 4] = [0x81, 0, 0, 1];
         let device = Fixture::new(1)?;
         let all = Features::NONE
@@ -119,7 +142,7 @@ mod cases {
             .with(Feature::ChecksumAny)
             .with(Feature::Tso);
 
-        for (tags, left) in [(1, all), (2, all.without(Feature::Tso))] {
+        for (tags, by_default) in [(1, all), (2, all.without(Feature::Tso))] {
             let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
 
             skb.put(&[0; 12])?;
@@ -128,7 +151,31 @@ mod cases {
             }
             skb.put(&[0; 50])?;
             set_protocol(&mut skb, (bindings::ETH_P_8021Q as u16).to_be());
-            assert_eq!(device.features_left_for(skb, all), Some(left.0));
+            // SAFETY: The device is registered, and the packet is valid.
+            let left = unsafe { features_check::check_features(skb.as_raw(), device.dev(), all.0) };
+            assert_eq!(left, by_default.0);
+            assert_eq!(device.features_left_for(skb, all), Some(all.0));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_stack_splits_what_is_longer_than_the_greatest_mtu() -> Result {
+        let device = Fixture::new(1)?;
+        let rest = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::ChecksumAny);
+        let all = rest.with(Feature::Tso).with(Feature::Uso);
+        // SAFETY: The device is registered.
+        let most = unsafe { (*device.dev()).max_mtu } as u16 - 40;
+
+        for (size, left) in [
+            (1, all),
+            (most, all),
+            (most + 1, rest),
+            (u16::MAX - 1, rest),
+        ] {
+            assert_eq!(device.features_left_with(size, all)?, Some(left.0));
         }
         Ok(())
     }

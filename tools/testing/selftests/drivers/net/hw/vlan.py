@@ -46,6 +46,19 @@ def _add_both(cfg):
     ip(f"addr add {ADDRESSES[1]}/24 dev ksft-vlan", host=cfg.remote)
 
 
+def _add_both_stacked(cfg, outer):
+    """ Set up an interface of a VLAN within a VLAN at both ends. """
+    for dev, address, host in ((cfg.ifname, ADDRESSES[0], None),
+                               (cfg.remote_ifname, ADDRESSES[1], cfg.remote)):
+        ip(f"link add link {dev} name ksft-vlan type vlan proto {outer} id {ID}", host=host)
+        defer(ip, "link del ksft-vlan", host=host)
+        ip("link set ksft-vlan up", host=host)
+        ip(f"link add link ksft-vlan name ksft-inner type vlan id {OTHER_ID}", host=host)
+        # Both tags are in a frame of the port's MTU.
+        ip("link set ksft-inner up mtu 1400", host=host)
+        ip(f"addr add {address}/24 dev ksft-inner", host=host)
+
+
 def _know_each_other(cfg):
     """ No end asks for an address: the packets that are counted are those of the case. """
     cfg.know_each_other()
@@ -110,9 +123,8 @@ def insert(cfg):
     ksft_eq(sent["off"] - sent["on"], 4 * FRAMES, "bytes less")
 
 
-def stream(cfg):
-    """ A TCP stream in a VLAN arrives as it was sent; the device splits and tags it. """
-    _add_both(cfg)
+def _stream(cfg):
+    """ Transfer a stream by TCP, and check that the device has split it. """
     cfg.remote_addr_v, was = {**cfg.remote_addr_v, "4": ADDRESSES[1]}, cfg.remote_addr_v
     cfg.require_driver("ixgbe_rust", why="looks at counters of ixgbe_rust")
     before = driver_stats(cfg.ifname).get("tx_gso_packets", 0)
@@ -121,6 +133,19 @@ def stream(cfg):
     finally:
         cfg.remote_addr_v = was
     ksft_ge(driver_stats(cfg.ifname).get("tx_gso_packets", 0) - before, 50)
+
+
+def stream(cfg):
+    """ A TCP stream in a VLAN arrives as it was sent; the device splits and tags it. """
+    _add_both(cfg)
+    _stream(cfg)
+
+
+@ksft_variants(["802.1Q", "802.1ad"])
+def stream_with_two_tags(cfg, outer):
+    """ The same in a VLAN within a VLAN: whether it is split is up to the driver. """
+    _add_both_stacked(cfg, outer)
+    _stream(cfg)
 
 
 def _frame(cfg, number, payload=PLAIN):
@@ -320,9 +345,10 @@ def main():
         skip_program("the kernel has no VLANs")
     with PeerEnv(__file__, v6=False) as cfg:
         cfg.ethnl = EthtoolFamily()
-        ksft_run(cfg.judged([reach, insert, stream, strip, strip_while_it_changes,
-                             strip_keeps_the_link, filter_member, filter_promiscuous,
-                             filter_off, filter_survives, priority_tagged]), args=(cfg, ))
+        ksft_run(cfg.judged([reach, insert, stream, stream_with_two_tags, strip,
+                             strip_while_it_changes, strip_keeps_the_link, filter_member,
+                             filter_promiscuous, filter_off, filter_survives,
+                             priority_tagged]), args=(cfg, ))
     ksft_exit()
 
 
