@@ -55,6 +55,7 @@
 //!
 //! const LIMITS: Limits = Limits {
 //!     segment_len: 16 * 1024,
+//!     packet_len: 9018,
 //!     descriptors: 40,
 //! };
 //!
@@ -136,6 +137,10 @@ use record::Record;
 pub struct Limits {
     /// Greatest number of bytes that one descriptor can describe. Longer segments are split.
     pub segment_len: u32,
+    /// Greatest length of a packet that the NIC sends as it is, without what it adds. The stack
+    /// compares that of routed packets with the MTU, but not those of packet sockets, nor
+    /// segments that guests ask for.
+    pub packet_len: u32,
     /// Greatest number of descriptors that one packet may need, including those for its context.
     pub descriptors: usize,
 }
@@ -226,7 +231,7 @@ unsafe fn pair_of<'a>(
     limits: Limits,
 ) -> Result<(TxProducer<'a>, TxConsumer<'a>)> {
     let segment_len = NonZero::new(limits.segment_len).ok_or(EINVAL)?;
-    if limits.descriptors == 0 {
+    if limits.descriptors == 0 || limits.packet_len == 0 {
         return Err(EINVAL);
     }
 
@@ -242,6 +247,8 @@ unsafe fn pair_of<'a>(
             netdev,
             records: producer,
             segment_len,
+            packet_len: limits.packet_len,
+            single_len: limits.packet_len.min(limits.segment_len),
             max_descriptors: limits.descriptors,
             _keeper: owner.clone(),
         },

@@ -336,6 +336,8 @@ pub(crate) fn can_insert_checksum(skb: &SkBuff) -> bool {
 /// context, a linear part and up to 17 fragments, and the longest is hardly longer than a segment.
 const LIMITS: Limits = Limits {
     segment_len: 0x2000,
+    // With a header, and the tag of a VLAN.
+    packet_len: hw::MAX_MTU + 14 + 4,
     descriptors: 24,
 };
 

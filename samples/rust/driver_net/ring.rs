@@ -221,6 +221,8 @@ const MOST: usize = 40;
 /// The limits of the NIC.
 const LIMITS: Limits = Limits {
     segment_len: 0x8000,
+    // 15.5 KiB, with the check sequence.
+    packet_len: 15 * 1024 + 512 - 4,
     descriptors: MOST,
 };
 

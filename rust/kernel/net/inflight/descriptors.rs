@@ -56,6 +56,7 @@ use core::marker::PhantomData;
 ///
 /// const LIMITS: Limits = Limits {
 ///     segment_len: 16 * 1024,
+///     packet_len: 9018,
 ///     descriptors: 40,
 /// };
 ///

@@ -78,6 +78,8 @@ pub enum Refusal {
     FragList,
     /// The packet is in memory of another device.
     Unreadable,
+    /// The packet is longer than [`Limits::packet_len`](super::Limits::packet_len).
+    TooLong,
     /// The packet has no bytes.
     Empty,
     /// The packet needs more than one descriptor, see [`TxProducer::submit_one`].
@@ -106,6 +108,9 @@ pub struct TxProducer<'a> {
     pub(super) netdev: *mut bindings::net_device,
     pub(super) records: Producer<Record<'a>>,
     pub(super) segment_len: NonZero<u32>,
+    pub(super) packet_len: u32,
+    /// The lesser of both: the length of a packet that takes one descriptor.
+    pub(super) single_len: u32,
     pub(super) max_descriptors: usize,
     pub(super) _keeper: Option<ARef<NapiOwned<RecordsOwner>>>,
 }
@@ -197,7 +202,7 @@ impl<'a> TxProducer<'a> {
         emit: impl FnOnce(usize, Segment),
     ) -> Result<Submitted, Refused<P>> {
         let len = skb.as_skb().len();
-        if is_nonlinear(skb.as_skb()) || len == 0 || len > self.segment_len.get() {
+        if is_nonlinear(skb.as_skb()) || len == 0 || len > self.single_len {
             return refuse(Refusal::Several, skb);
         }
         // One descriptor stays unused.
@@ -305,6 +310,9 @@ impl<'a> TxProducer<'a> {
     /// Returns the number of descriptors that a packet needs, or why the NIC cannot take it.
     #[inline(always)]
     fn descriptors_of(&self, skb: &SkBuff, contexts: usize) -> Result<usize, Refusal> {
+        if skb.len() > self.packet_len && skb.gso_size().is_none() {
+            return Err(Refusal::TooLong);
+        }
         let mut segments = self.pieces(skb.head_len());
         if is_nonlinear(skb) {
             if skb.has_frag_list() {

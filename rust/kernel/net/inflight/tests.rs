@@ -63,6 +63,7 @@ pub(super) mod cases {
 
     pub(in super::super) const LIMITS: Limits = Limits {
         segment_len: 1024,
+        packet_len: 1 << 16,
         descriptors: 8,
     };
 
@@ -195,6 +196,11 @@ pub(super) mod cases {
         };
         assert!(free_pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
         let nothing = Limits {
+            packet_len: 0,
+            ..LIMITS
+        };
+        assert!(free_pair(dev, 8, nothing).is_err_and(|e| e == EINVAL));
+        let nothing = Limits {
             descriptors: 0,
             ..LIMITS
         };
@@ -310,6 +316,33 @@ pub(super) mod cases {
         assert!(sent.is_ok_and(|sent| sent.bytes == 1500));
         assert!(written.is(&[(0, 1024, true, false), (1, 476, false, true)]));
         drop((tx, rx));
+        Ok(())
+    }
+
+    #[test]
+    fn only_a_packet_that_is_split_is_longer_than_others() -> Result {
+        let device = TestDevice::new()?;
+
+        // With one descriptor, and with several.
+        for packet_len in [500, 1500] {
+            let limits = Limits {
+                packet_len,
+                ..LIMITS
+            };
+            let (mut tx, rx) = free_pair(device.device(), 16, limits)?;
+            let mut submit = |len: u32, gso_size: u16| -> Result<Option<Refusal>> {
+                let skb = linear(len as usize)?;
+
+                // SAFETY: The packet is ours.
+                unsafe { (*skb.shared_info()).gso_size = gso_size };
+                Ok(tx.submit(skb, 0, |_, _| ()).err().map(|r| r.reason))
+            };
+
+            assert_eq!(submit(packet_len, 0)?, None);
+            assert_eq!(submit(packet_len + 1, 0)?, Some(Refusal::TooLong));
+            assert_eq!(submit(packet_len + 1, 100)?, None);
+            drop((tx, rx));
+        }
         Ok(())
     }
 

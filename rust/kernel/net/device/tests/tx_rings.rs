@@ -47,6 +47,7 @@ use crate::{
 
 const LIMITS: Limits = Limits {
     segment_len: 1024,
+    packet_len: 1 << 16,
     descriptors: 8,
 };
 

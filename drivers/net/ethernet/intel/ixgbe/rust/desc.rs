@@ -212,6 +212,10 @@ const DTYP_CONTEXT: u64 = 2;
 /// The field has 16 bits. A multiple of the page size keeps the splitting aligned.
 pub(crate) const TX_MAX_SEGMENT: u32 = 0x8000;
 
+/// The longest packet that becomes a frame: those have up to 15.5 KiB (datasheet 7.2.1.1), with the
+/// check sequence and a tag. If the device is told to send more, it may stop.
+pub(crate) const TX_MAX_PACKET: u32 = 15 * 1024 + 512 - 4 - 4;
+
 /// The fields that all data descriptors of a packet share.
 #[derive(Clone, Copy)]
 pub(crate) struct TxTemplate(TxData);
@@ -351,7 +355,9 @@ impl TxContext {
     ///
     /// Returns [`None`] if the device cannot do so.
     pub(crate) fn segmented(segmentation: &Segmentation) -> Option<Self> {
-        if segmentation.size < MIN_SEGMENT || segmentation.headers > MAX_SEGMENT_HEADERS {
+        let Segmentation { size, headers, .. } = *segmentation;
+        let len = headers.saturating_add(size.into());
+        if size < MIN_SEGMENT || headers > MAX_SEGMENT_HEADERS || len > TX_MAX_PACKET {
             return None;
         }
         let checksum = PartialChecksum {
@@ -467,6 +473,14 @@ mod tests {
             ..SEGMENTATION
         };
         assert!(TxContext::segmented(&tiny).is_none());
+
+        // Segments that are just short enough, and too long.
+        let segments = |len: u32| Segmentation {
+            size: (len - SEGMENTATION.headers) as u16,
+            ..SEGMENTATION
+        };
+        assert!(TxContext::segmented(&segments(TX_MAX_PACKET)).is_some());
+        assert!(TxContext::segmented(&segments(TX_MAX_PACKET + 1)).is_none());
 
         // IPv6 with extension headers, just short enough and too long.
         let long = |headers| Segmentation {

@@ -51,6 +51,7 @@ use crate::{
     desc::{
         self,
         TxTemplate,
+        TX_MAX_PACKET,
         TX_MAX_SEGMENT, //
     },
     mmio::Bar0,
@@ -80,6 +81,7 @@ const MAX_DESCRIPTORS: usize = 40;
 /// Limits of the NIC.
 const LIMITS: Limits = Limits {
     segment_len: TX_MAX_SEGMENT,
+    packet_len: TX_MAX_PACKET,
     descriptors: MAX_DESCRIPTORS,
 };
 
@@ -164,7 +166,7 @@ impl TxRing<'_> {
         more: bool,
     ) -> Xmit<'call> {
         let len = skb.len();
-        let is_ordinary = (MIN_LEN..=TX_MAX_SEGMENT).contains(&len)
+        let is_ordinary = (MIN_LEN..=TX_MAX_PACKET).contains(&len)
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
             // The queue need not be stopped after this packet.

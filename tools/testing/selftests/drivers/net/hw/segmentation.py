@@ -15,6 +15,7 @@ from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, defer, ethtool, ip
 from lib.py import ksft_eq, ksft_exit, ksft_ge, ksft_run, ksft_variants
 from lib.py.peer import PeerEnv
 from lib.py.support import SOL_PACKET, driver_stats, make_room, netdev_stat, sum16
+from lib.py.support import wait_until
 from tcp_stream import transfer
 
 PACKET_VNET_HDR = 15
@@ -124,6 +125,17 @@ def offloaded(cfg):
     return driver_stats(cfg.ifname).get("tx_gso_packets")
 
 
+def _set_peer_mtu(cfg, mtu):
+    ip(f"link set {cfg.remote_ifname} mtu {mtu}", host=cfg.remote)
+    cfg.wait_up()
+
+
+def _counted(cfg):
+    """ Return the packets that were sent, dropped, and split by the device. """
+    sent, dropped = (netdev_stat(cfg.ifname, f"tx_{name}") for name in ("packets", "dropped"))
+    return sent, dropped, offloaded(cfg)
+
+
 def check_split(cfg, count, switch, receive, comparable=list):
     """
     Check that receive() returns the same frames when the stack splits a packet,
@@ -187,6 +199,43 @@ def split_by_the_stack(cfg, kind, size, length):
     ksft_eq(netdev_stat(cfg.ifname, "tx_dropped"), dropped, "packets dropped")
 
 
+@ksft_variants([
+    # Of the greatest MTU, and one byte longer: the peer drops such a frame.
+    KsftNamedVariant("as_long_as_the_mtu", 9670, 40_000, (5, 0), 1, 5),
+    KsftNamedVariant("longer_than_the_mtu", 9671, 19_000, (2, 0), 0, 1),
+    # Longer than a frame.
+    KsftNamedVariant("too_long", 15_900, 40_000, (1, 2), 0, 1),
+    KsftNamedVariant("too_long_each", 20_000, 40_000, (0, 2), 0, 0),
+    KsftNamedVariant("longest", 60_000, 65_000, (1, 1), 0, 1),
+    # A single segment is a packet like any other.
+    KsftNamedVariant("in_one_piece", 20_000, 16_500, (0, 1), 0, 0),
+])
+def long_segments(cfg, size, length, fates, by_device, arrive):
+    """
+    Senders choose the length of segments. Those that the device cannot send are
+    dropped, and do not count as sent.
+    """
+    if cfg.driver == "ixgbe":
+        raise KsftSkipEx("the C driver leaves it to the card")
+    mtu = ip(f"-d link show {cfg.ifname}", json=True)[0]["max_mtu"]
+    if mtu != 9710:
+        raise KsftSkipEx(f"the greatest MTU is {mtu}")
+    _set_peer_mtu(cfg, mtu)
+    defer(_set_peer_mtu, cfg, 1500)
+    packet, transport = build_packet(_macs(cfg), "tcp4", length, TCP_ACK, 0)
+    before = _counted(cfg)
+    found = send_and_receive(cfg, "tcp4", packet, transport, size, arrive)
+    ksft_eq(len(found), arrive, "frames")
+
+    def since():
+        return [now - was for now, was in zip(_counted(cfg), before, strict=True)]
+
+    # One more frame is the last one.
+    sent, dropped = fates
+    wait_until(lambda: since()[0] >= sent + 1, 5, "packets are counted")
+    ksft_eq(since(), [sent + 1, dropped, by_device], "sent, dropped, split by the device")
+
+
 @ksft_variants([KsftNamedVariant("v4", "4"), KsftNamedVariant("v6", "6")])
 def stream(cfg, ipver):
     """ A TCP stream arrives as it was sent, and most of it is split by the device. """
@@ -215,8 +264,8 @@ def main():
         cfg.know_each_other()
         # The frames are to be seen one by one.
         ethtool(f"-K {cfg.remote_ifname} gro off", host=cfg.remote)
-        ksft_run(cfg.judged([frames, split_by_the_stack, stream, stream_in_big_packets]),
-                 args=(cfg, ))
+        ksft_run(cfg.judged([frames, split_by_the_stack, long_segments, stream,
+                             stream_in_big_packets]), args=(cfg, ))
         ethtool(f"-K {cfg.remote_ifname} gro on", host=cfg.remote)
     ksft_exit()
 
