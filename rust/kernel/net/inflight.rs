@@ -110,6 +110,7 @@ mod complete;
 mod descriptors;
 mod owner;
 mod record;
+mod split;
 mod submit;
 mod tests;
 mod timestamp_tests;
@@ -120,6 +121,10 @@ pub use complete::{
     TxConsumer, //
 };
 pub use descriptors::Descriptors;
+pub use split::{
+    Split,
+    SplitSum, //
+};
 pub use submit::{
     Refusal,
     Refused,

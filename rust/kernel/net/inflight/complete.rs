@@ -4,7 +4,8 @@
 
 use super::{
     owner::RecordsOwner,
-    record::Record, //
+    record::Record,
+    split::SplitSum, //
 };
 use crate::{
     net::{
@@ -28,6 +29,8 @@ pub struct Completed {
     pub bytes: usize,
     /// Number of descriptors that are free again.
     pub descriptors: usize,
+    /// Those of the packets that the NIC has split.
+    pub split: SplitSum,
 }
 
 /// The fate of the packets that were in flight when the NIC was stopped.
@@ -115,6 +118,10 @@ impl TxConsumer<'_> {
                     break;
                 }
                 left -= 1;
+                // The first record is not asked: a packet that is split has several.
+                if let Some((len, split)) = batch.peek_seen().and_then(Record::split) {
+                    done.split.add(len, split);
+                }
             }
             done.packets = done.packets.wrapping_add(1);
             done.descriptors = done.descriptors.wrapping_add(count);
@@ -148,7 +155,10 @@ impl TxConsumer<'_> {
                 &mut finished.lost
             };
 
-            for record in (0..count).map_while(|_| batch.pop()) {
+            for (nth, record) in (0..count).map_while(|nth| Some((nth, batch.pop()?))) {
+                if let Some((len, split)) = record.split().filter(|_| nth > 0) {
+                    sum.split.add(len, split);
+                }
                 sum.bytes = sum.bytes.wrapping_add(record.len() as usize);
                 match record.unmap() {
                     Some(skb) if sent => skb.consume(),

@@ -2,6 +2,7 @@
 
 //! The record of one descriptor.
 
+use super::split::Split;
 use crate::{
     bindings,
     device::{
@@ -35,6 +36,9 @@ pub(super) struct Record<'a> {
     len: u32,
     /// In the first record of a packet, the number of all of its records.
     pub(super) descriptors: u16,
+    /// In the last record of a packet that the NIC splits, the length of the headers. The number of
+    /// packets on the wire is in `descriptors` then: it is not the first.
+    headers: u16,
 }
 
 // At least two records to a cache line.
@@ -51,6 +55,7 @@ impl<'a> Record<'a> {
             addr: 0,
             len: 0,
             descriptors: 0,
+            headers: 0,
         }
     }
 
@@ -115,6 +120,7 @@ impl<'a> Record<'a> {
             addr,
             len,
             descriptors: 0,
+            headers: 0,
         })
     }
 
@@ -126,6 +132,25 @@ impl<'a> Record<'a> {
     pub(super) fn needs_unmap(&self) -> bool {
         // SAFETY: The device is bound.
         unsafe { bindings::dma_need_unmap(self.dev.as_raw()) }
+    }
+
+    /// Makes this the last record of a packet that the NIC splits, not its only one.
+    pub(super) fn set_split(&mut self, split: Split) {
+        self.descriptors = split.more;
+        self.headers = split.headers;
+    }
+
+    /// Returns length and parts of the packet if this is such a record, and not a packet's first.
+    pub(super) fn split(&self) -> Option<(u32, Split)> {
+        let split = Split {
+            more: self.descriptors,
+            headers: self.headers,
+        };
+        // Nothing is split without headers.
+        self.skb
+            .as_ref()
+            .filter(|_| split.headers != 0)
+            .map(|skb| (skb.len(), split))
     }
 
     /// Removes the mapping, and returns the packet if the record owns one.

@@ -4,7 +4,8 @@
 
 use super::{
     owner::RecordsOwner,
-    record::Record, //
+    record::Record,
+    split::Split, //
 };
 use crate::{
     bindings,
@@ -175,15 +176,33 @@ impl<'a> TxProducer<'a> {
         mut emit: impl FnMut(usize, TxDesc),
     ) -> Result<Submitted, Refused<P>> {
         if contexts != 0 {
-            return self.submit_several(skb, contexts, &mut emit);
+            return self.submit_several(skb, contexts, None, &mut emit);
         }
         match self.submit_one(skb, |slot, segment| emit(slot, TxDesc::Segment(segment))) {
             Err(Refused {
                 reason: Refusal::Several,
                 skb,
-            }) => self.submit_several(skb, contexts, &mut emit),
+            }) => self.submit_several(skb, contexts, None, &mut emit),
             result => result,
         }
+    }
+
+    /// Puts a packet into flight that the NIC splits, and that has context descriptors for this.
+    ///
+    /// As [`Self::submit`]; and when the NIC has sent the packet, it counts with its parts, see
+    /// [`Completed::split`](super::Completed::split).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::submit`].
+    pub fn submit_split<P: Outgoing>(
+        &mut self,
+        skb: P,
+        contexts: NonZero<usize>,
+        split: Split,
+        mut emit: impl FnMut(usize, TxDesc),
+    ) -> Result<Submitted, Refused<P>> {
+        self.submit_several(skb, contexts.get(), Some(split), &mut emit)
     }
 
     /// Puts a packet into flight that takes one descriptor, as nearly all forwarded packets do.
@@ -253,6 +272,7 @@ impl<'a> TxProducer<'a> {
         &mut self,
         skb: P,
         contexts: usize,
+        split: Option<Split>,
         emit: &mut impl FnMut(usize, TxDesc),
     ) -> Result<Submitted, Refused<P>> {
         let descriptors = match self.descriptors_of(skb.as_skb(), contexts) {
@@ -295,6 +315,9 @@ impl<'a> TxProducer<'a> {
         }
         if let Some(last) = batch.get_mut(descriptors.wrapping_sub(1)) {
             last.skb = Some(skb);
+            if let Some(split) = split {
+                last.set_split(split);
+            }
         }
         let next_slot = batch.slot();
         // The release ordering of this makes the descriptors visible before the records: the other

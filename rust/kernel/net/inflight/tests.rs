@@ -490,14 +490,49 @@ pub(super) mod cases {
             packets: 1,
             bytes: 60,
             descriptors: 1,
+            ..Completed::default()
         };
         let lost = Completed {
             packets: 2,
             bytes: 3060,
             descriptors: 4,
+            ..Completed::default()
         };
         assert_eq!(finished, Finished { sent, lost });
         assert!(!skbs.iter().any(SkBuff::is_shared));
+        Ok(())
+    }
+
+    #[test]
+    fn a_packet_that_is_split_counts_when_it_has_been_sent() -> Result {
+        let device = TestDevice::new()?;
+        let (mut tx, rx) = free_pair(device.device(), 32, LIMITS)?;
+        let split = Split {
+            more: 2,
+            headers: 54,
+        };
+        let sum = |packets| SplitSum {
+            packets,
+            bytes: 3000 * packets,
+            more_packets: 2 * packets,
+            more_bytes: 108 * packets,
+        };
+
+        for _ in 0..4 {
+            let submitted = tx.submit_split(linear(3000)?, NonZero::<usize>::MIN, split, |_, _| ());
+            assert!(submitted.is_ok_and(|one| one.descriptors == 4 && one.bytes == 3000));
+        }
+        // One with as many descriptors, and one with a single one.
+        assert!(tx.submit(linear(3000)?, 1, |_, _| ()).is_ok());
+        assert!(tx.submit(linear(60)?, 0, |_, _| ()).is_ok());
+        drop(tx);
+
+        let (rx, done, _) = complete(rx, 64, |slot| slot < 8)?;
+        assert_eq!((done.packets, done.bytes, done.split), (2, 6000, sum(2)));
+        // The third is lost.
+        let finished = rx.finish_all(|slot| slot != 11);
+        assert_eq!((finished.sent.packets, finished.sent.split), (3, sum(1)));
+        assert_eq!((finished.lost.packets, finished.lost.split), (1, sum(1)));
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use kernel::{
             Feature,
             Features, //
         },
+        inflight::Split,
         skbuff::{
             DropReason,
             Segmentation,
@@ -23,41 +24,14 @@ use crate::desc::{
     TxTemplate, //
 };
 
-/// Length of a VLAN tag.
-const VLAN_LEN: u32 = 4;
-
 /// The offloads of a packet.
 pub(crate) struct Offload {
     /// The context descriptor, if one is needed.
     pub(crate) context: Option<TxContext>,
     /// The fields that all data descriptors have.
     pub(crate) template: TxTemplate,
-    /// Packets on the wire and their bytes that come in addition, if the packet is split.
-    pub(crate) more: Option<More>,
-}
-
-/// The difference between a packet that is split and the packets on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct More {
-    /// Bytes in the packet that is split.
-    pub(crate) len: u32,
-    pub(crate) packets: u32,
-    pub(crate) bytes: u32,
-}
-
-impl More {
-    /// For a packet of `len` bytes.
-    fn of(len: u32, segmentation: &Segmentation) -> Self {
-        let data = len.saturating_sub(segmentation.headers);
-        let packets = data.div_ceil(u32::from(segmentation.size).max(1));
-        let packets = packets.saturating_sub(1);
-
-        Self {
-            len,
-            packets,
-            bytes: packets.saturating_mul(segmentation.headers),
-        }
-    }
+    /// The packets on the wire, if it is split.
+    pub(crate) split: Option<Split>,
 }
 
 impl Offload {
@@ -94,11 +68,7 @@ impl Offload {
             };
             self.context = Some(context.with_vlan(tag));
             self.template = self.template.with_vlan();
-            if let Some(more) = &mut self.more {
-                more.bytes = more
-                    .bytes
-                    .saturating_add(more.packets.saturating_mul(VLAN_LEN));
-            }
+            self.split = self.split.map(Split::with_tag);
         }
         Some(self)
     }
@@ -107,7 +77,7 @@ impl Offload {
         Some(Self {
             context: Some(TxContext::segmented(segmentation)?),
             template: TxTemplate::segmented(len, segmentation)?,
-            more: Some(More::of(len, segmentation)),
+            split: Some(Split::new(len, segmentation)),
         })
     }
 
@@ -120,7 +90,7 @@ impl Offload {
         Some(Self {
             context,
             template: TxTemplate::new(skb.len(), context.is_some())?,
-            more: None,
+            split: None,
         })
     }
 }
@@ -168,33 +138,4 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
 fn is_segmentable(skb: &SkBuff) -> bool {
     skb.segmentation()
         .is_some_and(|segmentation| Offload::segmented(skb.len(), &segmentation).is_some())
-}
-
-#[kunit_tests(ixgbe_rust_offload)]
-mod tests {
-    use super::*;
-    use kernel::net::skbuff::SegmentedProtocol;
-
-    #[test]
-    fn packets_on_the_wire() {
-        let segmentation = Segmentation {
-            protocol: SegmentedProtocol::Tcp,
-            ipv4: true,
-            size: 1000,
-            network: 14,
-            network_len: 20,
-            transport: 34,
-            headers: 54,
-        };
-        let more = |data: u32| {
-            let More { packets, bytes, .. } = More::of(54 + data, &segmentation);
-            (packets, bytes)
-        };
-
-        assert_eq!(more(0), (0, 0));
-        assert_eq!(more(1), (0, 0));
-        assert_eq!(more(1000), (0, 0));
-        assert_eq!(more(1001), (1, 54));
-        assert_eq!(more(64_000), (63, 63 * 54));
-    }
 }

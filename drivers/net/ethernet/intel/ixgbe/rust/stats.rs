@@ -18,6 +18,10 @@ use kernel::{
             },
             Stats64, //
         },
+        inflight::{
+            Completed,
+            SplitSum, //
+        },
         skb_free::BulkStats, //
     },
     prelude::*,
@@ -130,10 +134,38 @@ counters! {
         tx_bytes,
         /// Packets that the NIC had not sent when the device was closed.
         tx_lost,
+        /// Packets that the NIC has split.
+        tx_gso_packets,
+        /// Bytes in them.
+        tx_gso_bytes,
+        /// Packets on the wire that have come of it, without the first one of each.
+        tx_gso_more_packets,
+        /// Bytes of the headers of those.
+        tx_gso_more_bytes,
         /// Packets of TCP that the NIC has aggregated.
         rx_lro_segments,
         /// The larger packets that have come of it. In `rx_packets`, they are one each.
         rx_lro_packets,
+    }
+}
+
+impl PollCounters {
+    /// Adds packets that the NIC has sent.
+    #[inline(always)]
+    pub(crate) fn add_sent(&self, sent: &Completed) {
+        self.tx_packets.add(sent.packets as u64);
+        self.tx_bytes.add(sent.bytes as u64);
+        if sent.split.packets != 0 {
+            self.add_split(&sent.split);
+        }
+    }
+
+    #[inline(never)]
+    fn add_split(&self, split: &SplitSum) {
+        self.tx_gso_packets.add(split.packets as u64);
+        self.tx_gso_bytes.add(split.bytes as u64);
+        self.tx_gso_more_packets.add(split.more_packets as u64);
+        self.tx_gso_more_bytes.add(split.more_bytes as u64);
     }
 }
 
@@ -147,14 +179,6 @@ counters! {
         tx_refused,
         /// Number of doorbells.
         tx_doorbells,
-        /// Packets that the NIC has to split.
-        tx_gso_packets,
-        /// Bytes in them.
-        tx_gso_bytes,
-        /// Packets on the wire that come of it, without the first one of each.
-        tx_gso_more_packets,
-        /// Bytes of the headers of those.
-        tx_gso_more_bytes,
     }
 }
 
@@ -339,9 +363,9 @@ impl PortStats {
         else {
             return TxQueueStats::default();
         };
-        let (packets, bytes) = (xmit.tx_gso_packets.get(), xmit.tx_gso_bytes.get());
-        let more_packets = xmit.tx_gso_more_packets.get();
-        let more_bytes = xmit.tx_gso_more_bytes.get();
+        let (packets, bytes) = (poll.tx_gso_packets.get(), poll.tx_gso_bytes.get());
+        let more_packets = poll.tx_gso_more_packets.get();
+        let more_bytes = poll.tx_gso_more_bytes.get();
 
         TxQueueStats {
             packets: poll.tx_packets.get() + more_packets,
@@ -368,8 +392,8 @@ impl PortStats {
         stats
             .rx_packets(poll.rx_packets.get())
             .rx_bytes(poll.rx_bytes.get())
-            .tx_packets(poll.tx_packets.get() + xmit.tx_gso_more_packets.get())
-            .tx_bytes(poll.tx_bytes.get() + xmit.tx_gso_more_bytes.get())
+            .tx_packets(poll.tx_packets.get() + poll.tx_gso_more_packets.get())
+            .tx_bytes(poll.tx_bytes.get() + poll.tx_gso_more_bytes.get())
             .rx_dropped(poll.rx_no_skb.get())
             .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get())
             .rx_errors(damaged + crc + len)

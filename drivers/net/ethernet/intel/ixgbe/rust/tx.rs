@@ -46,6 +46,8 @@ use kernel::{
     sync::atomic::Relaxed, //
 };
 
+use core::num::NonZero;
+
 use crate::{
     atr::Sampler,
     desc::{
@@ -226,32 +228,31 @@ impl TxRing<'_> {
             }
         }
         let Offload {
-            context, template, ..
+            context,
+            template,
+            split,
         } = offload;
 
         let ring = &self.desc;
-        let submitted =
-            self.producer.submit(
-                skb,
-                usize::from(context.is_some()),
-                |slot, entry| match entry {
-                    TxDesc::Segment(segment) => {
-                        // CAST: As in `xmit()`.
-                        template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
-                    }
-                    TxDesc::Context(_) => {
-                        if let Some(context) = context {
-                            context.write(ring, slot);
-                        }
-                    }
-                },
-            );
-        if let (Ok(_), Some(wire)) = (&submitted, offload.more) {
-            counters.tx_gso_packets.add(1);
-            counters.tx_gso_bytes.add(wire.len.into());
-            counters.tx_gso_more_packets.add(wire.packets.into());
-            counters.tx_gso_more_bytes.add(wire.bytes.into());
-        }
+        let emit = |slot, entry| match entry {
+            TxDesc::Segment(segment) => {
+                // CAST: As in `xmit()`.
+                template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
+            }
+            TxDesc::Context(_) => {
+                if let Some(context) = context {
+                    context.write(ring, slot);
+                }
+            }
+        };
+        let submitted = match split {
+            Some(split) => self
+                .producer
+                .submit_split(skb, NonZero::<usize>::MIN, split, emit),
+            None => self
+                .producer
+                .submit(skb, usize::from(context.is_some()), emit),
+        };
         self.finish(bar, queue, counters, submitted, more)
     }
 
@@ -408,8 +409,7 @@ impl TxCompletion<'_> {
         if done.packets == 0 {
             return true;
         }
-        stats.poll.tx_packets.add(done.packets as u64);
-        stats.poll.tx_bytes.add(done.bytes as u64);
+        stats.poll.add_sent(&done);
         queue.completed(
             done.packets,
             done.bytes,
@@ -426,8 +426,7 @@ impl TxCompletion<'_> {
             .consumer
             .finish(stopped, |slot| desc::is_tx_done(ring, slot));
 
-        counters.tx_packets.add(finished.sent.packets as u64);
-        counters.tx_bytes.add(finished.sent.bytes as u64);
+        counters.add_sent(&finished.sent);
         counters.tx_lost.add(finished.lost.packets as u64);
     }
 }

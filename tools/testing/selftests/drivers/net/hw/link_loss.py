@@ -6,11 +6,16 @@ The link goes away while packets are queued: the device stops transmitting, and
 the driver has to drop them, rather than keep them until the link is back.
 """
 
-from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_run
+import contextlib
+
+from lib.py import ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_run
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import kernel_log, skip_program, wait_until
+from segmentation import build_packet, send_to_split
 
+# Datagrams that the device cuts out of one packet, and their bytes.
+SEGMENTS, SIZE = 40, 1400
 RESETS = {
     "ixgbe": "initiating reset to clear Tx work after link loss",
     "ixgbe_rust": "restarting to clear TX work after link loss",
@@ -30,10 +35,15 @@ def cut(cfg):
     wait_until(lambda: cfg.ports[1].attr("carrier") == "0", 60, "the carrier is gone")
 
 
-def plug_in(cfg):
-    """ Bring the link back, and end the traffic. """
+def plug_in_again(cfg):
+    """ Bring the link back. """
     cfg.model.link(1, True)
     cfg.card.wait_up()
+
+
+def plug_in(cfg):
+    """ The same, and end the traffic. """
+    plug_in_again(cfg)
     cfg.check_traffic()
 
 
@@ -66,6 +76,48 @@ def goes_down_without_link(cfg):
     cfg.check_traffic()
 
 
+def _counted(cfg):
+    """ Return packets and bytes of the second port: as it counts them, and on its wire. """
+    port, wire = cfg.ports[1], cfg.model.stats(1)
+    return [int(port.stat(f"tx_{name}")) for name in ("packets", "bytes")] + [
+        wire[f"tx_{name}"] for name in ("frames", "bytes")]
+
+
+@ksft_disruptive
+def segments_that_are_lost_do_not_count(cfg):
+    """ Packets count as sent, and as many as the device makes of them, when they have left. """
+    port = cfg.ports[1]
+    packet, transport = build_packet(bytes.fromhex("02feedfeedfe02feedfeed01"), "udp4",
+                                     SEGMENTS * SIZE, 0, 0)
+
+    def send():
+        send_to_split(port.ifname, "udp4", packet, transport, SIZE)
+
+    cfg.settle()
+    before, log = _counted(cfg), kernel_log()
+    send()
+    cfg.settle()
+    cfg.model.fault(1, "lost_link")
+    with contextlib.suppress(OSError):
+        while port.attr("carrier") == "1":
+            send()
+    try:
+        wait_until(lambda: RESETS[cfg.driver] in kernel_log()[len(log):], 60,
+                   "the device is reset")
+        # As above: with a link before the reset, they would leave.
+        cfg.model.wait_check_ups(1, 4)
+    finally:
+        plug_in_again(cfg)
+    cfg.settle()
+    packets, size, frames, on_wire = [
+        now - was for now, was in zip(_counted(cfg), before, strict=True)]
+    ksft_ge(packets, SEGMENTS, "packets sent")
+    ksft_ge(frames, packets, "frames on the wire, and packets counted as sent")
+    ksft_ge(on_wire, size, "bytes on the wire, and counted as sent")
+    # That in transmission when the link went away may be on the wire.
+    ksft_ge(packets + SEGMENTS, frames, "packets sent, and frames on the wire")
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -74,7 +126,8 @@ def main():
             skip_program("only a judged card stops sending without a link")
         ksft_run(judged([set_up,
                          drops_what_is_queued, forwards_after("link_loss"),
-                         goes_down_without_link, forwards_after("down")]),
+                         goes_down_without_link, forwards_after("down"),
+                         segments_that_are_lost_do_not_count, forwards_after("segments")]),
                  args=(cfg, ))
     ksft_exit()
 
