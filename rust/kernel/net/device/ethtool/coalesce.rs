@@ -27,7 +27,9 @@ pub trait CoalesceOps: Driver {
     /// The setting, for `ethtool -c`.
     fn coalesce<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Coalesce;
 
-    /// Changes the setting of all queue vectors, for `ethtool -C`.
+    /// Changes the setting of all queue vectors, for `ethtool -C`. Another time comes only if the
+    /// driver does not adapt it, or only begins to: the core's request has both values, so one that
+    /// has no effect is refused before.
     fn set_coalesce<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
@@ -86,7 +88,15 @@ impl<T: CoalesceOps> OptionalOps<T> {
             adaptive: coalesce.use_adaptive_rx_coalesce != 0,
         };
 
-        inner
-            .if_reachable(|| T::set_coalesce(inner.data(), inner.dev(), wanted, &mut lock, &extack))
+        inner.if_reachable(|| {
+            let now = T::coalesce(inner.data(), &mut lock);
+            if now.adaptive && wanted.adaptive && now.usecs != wanted.usecs {
+                return Err(extack.refuse(
+                    EINVAL,
+                    c"rx-usecs has no effect with adaptive-rx: turn that off, too",
+                ));
+            }
+            T::set_coalesce(inner.data(), inner.dev(), wanted, &mut lock, &extack)
+        })
     }
 }

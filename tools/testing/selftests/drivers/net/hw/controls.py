@@ -243,8 +243,20 @@ def _refused(command, reason):
 def moderation_refused(cfg):
     """ An interval that the card does not have is refused with the reason. """
     before = _moderation(cfg)
-    _refused(f"-C {cfg.ifname} rx-usecs 1023", "must not exceed 1022")
+    _refused(f"-C {cfg.ifname} adaptive-rx off rx-usecs 1023", "must not exceed 1022")
     ksft_eq(_moderation(cfg), before)
+
+
+def moderation_that_adapts_is_not_set(cfg):
+    """ An interval that would have no effect is refused with the reason, and stays as it was. """
+    before = _moderation(cfg)
+    for more in ("", " adaptive-rx on"):
+        _refused(f"-C {cfg.ifname} rx-usecs 1000{more}", "no effect with adaptive-rx")
+        ksft_eq(_moderation(cfg), before)
+    # This is the way out.
+    defer(_adapt_again, cfg)
+    ethtool(f"-C {cfg.ifname} adaptive-rx off rx-usecs 1000")
+    ksft_eq(_interval(cfg), 1000)
 
 
 def _pause(cfg):
@@ -468,10 +480,10 @@ def main():
         cfg.netnl = NetdevFamily()
         ksft_run(judged([set_up, registers, stays_asleep, eeprom, eeprom_words, identify, link,
                          link_as_it_is, link_refused, messages, moderation_adapts,
-                         moderation_fixed, moderation_survives, moderation_refused, pause,
-                         pause_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
-                         rss_table_survives,
-                         rss_refused, rx_hash, one_queue, queue_stats,
+                         moderation_fixed, moderation_survives, moderation_refused,
+                         moderation_that_adapts_is_not_set, pause, pause_refused,
+                         two_queues, pause_or_drop, rss_spreads, rss_table,
+                         rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
 

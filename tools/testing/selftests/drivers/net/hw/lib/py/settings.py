@@ -207,6 +207,9 @@ class Settings:
         self.put_link_back()
         self.remove_rules()
         cmd(f"ethtool -X {self.ifname} default", fail=False)
+        if (self.first["coalesce-get"] or {}).get("use-adaptive-rx") is not None:
+            # A time that is adapted cannot be set.
+            self._put("coalesce", {"use-adaptive-rx": 0})
         for name, keys in NUMBERS.items():
             self._put(name, {key: self.first[f"{name}-get"].get(key)
                              for key in keys if self.first[f"{name}-get"]})
