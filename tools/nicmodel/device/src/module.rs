@@ -131,8 +131,8 @@ impl Module {
         id[at::SUM] = sum(&id[..at::SUM]);
         id[68..84].copy_from_slice(b"0000000000000001");
         id[84..92].copy_from_slice(b"260101  ");
-        // Diagnostics, calibrated inside, by revision 10.2 of the standard.
-        id[at::DIAGNOSTICS] = 0x60;
+        // Diagnostics, calibrated inside, by revision 10.2 of the standard. A cable has none.
+        id[at::DIAGNOSTICS] = if kind == Kind::Passive { 0 } else { 0x60 };
         id[at::COMPLIANCE] = 0x03;
         id[at::SUM_EXTENDED] = sum(&id[64..at::SUM_EXTENDED]);
 

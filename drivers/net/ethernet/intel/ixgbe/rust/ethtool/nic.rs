@@ -71,7 +71,7 @@ impl ModuleEepromOps for PortDriver {
         let of_bus = match (page.address, page.page) {
             (0x50, 0) => Page::Id,
             (0x51, 0) => Page::Diagnostics,
-            _ => return Err(extack.refuse(EOPNOTSUPP, c"no such page of the module EEPROM")),
+            _ => return Err(extack.refuse(EINVAL, c"no such page of the module EEPROM")),
         };
         port.read_module(of_bus, page.offset, bytes)
             .map_err(|error| {
