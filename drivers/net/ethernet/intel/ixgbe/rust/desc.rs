@@ -27,7 +27,7 @@ use kernel::{
 /// The numbers of descriptors that rings can have, as with `ixgbe`, but powers of two only.
 pub(crate) const RINGS: RingRange = RingRange {
     min: RingSize::of::<64>(),
-    max: RingSize::of::<4096>(),
+    max: RingSize::of::<8192>(),
     default: RingSize::of::<512>(),
 };
 
