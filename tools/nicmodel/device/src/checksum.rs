@@ -117,6 +117,13 @@ pub fn fcs(frame: &[u8]) -> u32 {
         .fold(u32::MAX, |crc, byte| crc_step(crc, *byte, 0xedb8_8320))
 }
 
+/// Whether the last four bytes are the FCS of those before.
+pub fn ends_with_fcs(frame: &[u8]) -> bool {
+    frame
+        .split_last_chunk()
+        .is_some_and(|(frame, last)| fcs(frame) == u32::from_le_bytes(*last))
+}
+
 fn crc_step(crc: u32, byte: u8, polynomial: u32) -> u32 {
     let mut crc = crc ^ u32::from(byte);
     for _ in 0..8 {

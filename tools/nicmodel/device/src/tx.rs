@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Transmit rings: descriptors in, frames out.
 
-use crate::checksum::{finish, sum};
+use crate::checksum::{ends_with_fcs, finish, sum};
 use crate::counters::bump;
 use crate::descriptor::{TxContextHigh, TxContextLow, TxData, TxLegacy, TxType};
 use crate::device::Device;
@@ -305,6 +305,10 @@ impl TxQueue {
         let (ip, transport) = (first.ixsm(), first.txsm());
         if ip || transport {
             checksums(&mut self.data, &context, ip, transport)?;
+        }
+        if !first.ifcs() && ends_with_fcs(&self.data) {
+            // Frames have none here.
+            self.data.truncate(self.data.len() - 4);
         }
         self.send_one(queue, tag, out)
     }

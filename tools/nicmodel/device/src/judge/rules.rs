@@ -298,8 +298,8 @@ rules! {
     Noted, TX_TYPE, "7.2.3.2.2";
     /// RS is set only together with EOP
     Noted, TX_RS, "7.2.3.2.4";
-    /// IFCS and HLREG0.TXCRCEN are set: a frame needs its check sequence
-    Packet, "tx-ifcs", "7.2.3.2.4": |p| p.advanced() && !(p.appends_fcs && p.first.ifcs());
+    /// HLREG0.TXCRCEN is set, and IFCS unless a frame ends with its check sequence
+    Packet, "tx-ifcs", "7.2.3.2.4": |p| p.advanced() && !p.has_fcs();
     /// HLREG0.TXPADEN is set when a frame is shorter than the shortest one
     Packet, "tx-padding", "8.2.3.22.8": |p| !p.pads && p.data.len() < crate::packet::MIN_FRAME;
     /// PAYLEN is the sum of DTALEN, less the headers with TSE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The contract of transmit descriptors: a packet as the card has fetched it.
 
-use crate::checksum::{finish, sum};
+use crate::checksum::{ends_with_fcs, finish, sum};
 use crate::descriptor::{Transport, TxData};
 use crate::packet::{SCTP, TCP, UDP, be16};
 use crate::tso::Context;
@@ -147,6 +147,11 @@ impl Packet<'_> {
             (true, Some(context)) => payload + context.headers(),
             _ => payload,
         }
+    }
+
+    /// Whether the frame gets a check sequence, or ends with the right one.
+    pub(crate) fn has_fcs(&self) -> bool {
+        self.appends_fcs && (self.first.ifcs() || !self.first.tse() && ends_with_fcs(self.data))
     }
 
     pub(crate) fn needs_context(&self) -> bool {

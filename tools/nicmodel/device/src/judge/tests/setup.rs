@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use arbitrary_int::{u2, u10};
 
 use super::{Driver, good};
-use crate::card::{TX_DATA, TX_RING};
+use crate::card::{TX_DATA, TX_RING, whole};
 use crate::function::PciFunction;
 use crate::regs::bits::{
     Autoc2, Causes, CtrlExt, Dmatxctl, Esdp, Fdircmd, Fdirctrl, Hlreg0, Register, Rttdcs, Rxpbsize,
@@ -113,6 +113,16 @@ fn frames_without_a_check_sequence_are_seen() {
     driver.set(driver.read::<Hlreg0>().with_txcrcen(false));
     driver.send(&[(TX_DATA, good(100).raw_value())]);
     assert_eq!(driver.broken(), BTreeSet::from(["tx-ifcs"]));
+}
+
+#[test]
+fn a_frame_may_end_with_its_check_sequence() {
+    let mut frame = udp_frame(100);
+    frame.extend(crate::checksum::fcs(&frame).to_le_bytes());
+    let broken = |frame: &[u8]| Driver::breaks_with(frame, &[(TX_DATA, whole(104))]);
+    assert_eq!(broken(&frame), BTreeSet::new());
+    frame[50] ^= 1;
+    assert_eq!(broken(&frame), BTreeSet::from(["tx-ifcs"]));
 }
 
 #[test]
