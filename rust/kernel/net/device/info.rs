@@ -200,6 +200,9 @@ pub struct Info {
     /// [`FeaturesCheckOps`](super::features_check::FeaturesCheckOps), which withdraw what the NIC
     /// cannot do with headers of that length.
     pub tunnels: Features,
+    /// The NIC can send a frame with a check sequence of the sender's (`SO_NOFCS`), see
+    /// [`SkBuff::has_fcs`](crate::net::skbuff::SkBuff::has_fcs).
+    pub sender_fcs: bool,
     /// The time for which a transmit queue may be stopped before the device is restarted, at most
     /// [`i32::MAX`].
     pub tx_timeout_ms: u32,
@@ -229,6 +232,7 @@ impl Info {
             max_segmented_len: bindings::GSO_LEGACY_MAX_SIZE,
             tx_limit_min: 0,
             tunnels: Features::NONE,
+            sender_fcs: false,
             tx_timeout_ms: 5_000,
             wake: WakePackets::NONE,
             default_wake: WakePackets::NONE,

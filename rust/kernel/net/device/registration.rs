@@ -165,6 +165,9 @@ impl<T: Driver> Registration<T> {
         if T::HAS_SET_MAC_ADDRESS {
             flags |= bindings::netdev_priv_flags_IFF_LIVE_ADDR_CHANGE;
         }
+        if info.sender_fcs {
+            flags |= bindings::netdev_priv_flags_IFF_SUPP_NOFCS;
+        }
 
         let raw = self.0.as_raw();
         // SAFETY: The device is valid, as is its private part.

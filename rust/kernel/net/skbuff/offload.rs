@@ -157,6 +157,14 @@ impl SkBuff {
         u32::from(unsafe { (*header!(self)).network_header }).wrapping_sub(self.headroom())
     }
 
+    /// Whether the last four bytes are the check sequence of the frame, see
+    /// [`Info::sender_fcs`](crate::net::device::Info::sender_fcs).
+    #[inline]
+    pub fn has_fcs(&self) -> bool {
+        // SAFETY: The packet is valid.
+        unsafe { (*header!(self)).no_fcs() != 0 }
+    }
+
     /// Size of the segments that the NIC has to split the packet into, if any.
     #[inline]
     pub fn gso_size(&self) -> Option<u16> {

@@ -251,6 +251,11 @@ impl TxTemplate {
         Self(self.0.with_vle(true))
     }
 
+    /// Tells the device that the packet ends with its check sequence.
+    pub(crate) fn without_fcs(self) -> Self {
+        Self(self.0.with_ifcs(false))
+    }
+
     /// Writes the data descriptor for one buffer of the packet.
     #[inline(always)]
     pub(crate) fn write(
@@ -536,6 +541,7 @@ mod tests {
         };
 
         assert_eq!(template.0.into_raw(), 60 << 46 | 0x2230_0000);
+        assert_eq!(template.without_fcs().0.into_raw(), 60 << 46 | 0x2030_0000);
         assert!(TxTemplate::new(1 << 18, false).is_none());
     }
 

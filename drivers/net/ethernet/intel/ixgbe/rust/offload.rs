@@ -54,7 +54,12 @@ impl Offload {
         };
 
         match offload.and_then(|offload| offload.with_vlan_of(&skb)) {
-            Some(offload) => Ok((skb, offload)),
+            Some(mut offload) => {
+                if skb.has_fcs() {
+                    offload.template = offload.template.without_fcs();
+                }
+                Ok((skb, offload))
+            }
             None => refuse(skb),
         }
     }

@@ -156,8 +156,8 @@ impl TxRing<'_> {
     /// Adds a packet to the ring, or drops it.
     ///
     /// This is the fast path for a linear packet of ordinary length without a checksum or a VLAN
-    /// tag to insert, as forwarding produces, while there is plenty of room. [`Self::xmit_any`]
-    /// handles all others.
+    /// tag to insert, nor a check sequence of its own, as forwarding produces, while there is
+    /// plenty of room. [`Self::xmit_any`] handles all others.
     #[inline(always)]
     pub(crate) fn xmit<'call>(
         &mut self,
@@ -171,6 +171,7 @@ impl TxRing<'_> {
         let is_ordinary = (MIN_LEN..=TX_MAX_PACKET).contains(&len)
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
+            && !skb.has_fcs()
             // The queue need not be stopped after this packet.
             && self.producer.free_seen() > ENOUGH;
         if !is_ordinary {

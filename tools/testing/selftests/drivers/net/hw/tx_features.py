@@ -14,6 +14,7 @@ import re
 import socket
 import struct
 import sys
+import zlib
 from pathlib import Path
 
 from lib.py import KsftNamedVariant, KsftSkipEx, NetNSEnter, cmd, defer, ksft_eq
@@ -24,6 +25,8 @@ from lib.py.support import SOL_PACKET, make_room, netdev_stat, sum16, wait_until
 # asm-generic/socket.h; the module socket does not have it.
 PACKET_AUXDATA = 8
 PACKET_VNET_HDR = 15
+SO_NOFCS = 43
+HAVE_SENDER_FCS = ("ixgbe", "ixgbe_rust")
 TP_STATUS_CSUMNOTREADY = 1 << 3
 NEEDS_CSUM = 1
 ETH_P_IP = 0x0800
@@ -125,6 +128,28 @@ def short(cfg, length):
     ksft_eq(got[length:].strip(b"\0"), b"", "what follows")
 
 
+@ksft_variants([60, 61, 1000, 1514])
+def sender_fcs(cfg, length):
+    """ A frame arrives whose sender has appended the frame check sequence. """
+    macs = bytes.fromhex((cfg.remote_dev["address"] + cfg.dev["address"]).replace(":", ""))
+    frame = (macs + struct.pack("!H", ETH_P_EXPERIMENT)).ljust(length, b"\xa5")
+    with NetNSEnter(cfg.remote_ns):
+        receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                                 socket.htons(ETH_P_EXPERIMENT))
+        receiver.bind((cfg.remote_ifname, ETH_P_EXPERIMENT))
+    receiver.settimeout(3)
+    with receiver, socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.bind((cfg.ifname, ETH_P_EXPERIMENT))
+        sender.setsockopt(socket.SOL_SOCKET, SO_NOFCS, 1)
+        try:
+            sender.send(frame + struct.pack("<I", zlib.crc32(frame)))
+        except OSError as error:
+            if error.errno != errno.EPROTONOSUPPORT or cfg.driver in HAVE_SENDER_FCS:
+                raise
+            raise KsftSkipEx("the device appends it to all frames") from error
+        ksft_eq(receiver.recv(1 << 16), frame, "what was sent")
+
+
 def _pktgen_sent(cfg):
     return int(re.search(r"pkts-sofar: (\d+)", (PKTGEN / cfg.ifname).read_text())[1])
 
@@ -200,7 +225,7 @@ def main():
 
     with PeerEnv(__file__) as cfg:
         cfg.know_each_other()
-        ksft_run([checksum, short, shared], args=(cfg, ))
+        ksft_run(cfg.judged([checksum, short, sender_fcs, shared]), args=(cfg, ))
     ksft_exit()
 
 

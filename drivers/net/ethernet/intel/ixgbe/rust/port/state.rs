@@ -264,6 +264,7 @@ impl<'bound> Port<'bound> {
             .with(Feature::TunnelIpv6)
             .with(Feature::TunnelUdp)
             .with(Feature::TunnelUdpChecksum);
+        info.sender_fcs = true;
         info.max_segmented_len = MAX_SEGMENTED_LEN;
         info.tx_limit_min = TX_LIMIT_MIN;
         info.wake = board::wake_packets(pdev, firmware::is_first(&bar, number));
