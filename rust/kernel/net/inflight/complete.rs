@@ -78,6 +78,7 @@ impl TxConsumer<'_> {
         mut is_done: impl FnMut(usize) -> bool,
     ) -> Completed {
         let mut done = Completed::default();
+        let mut split = SplitSum::default();
         let mut batch = self.records.batch();
         // Holds for the records that were seen when it was set.
         let Some(mut unmap) = batch.peek().map(Record::needs_unmap) else {
@@ -119,13 +120,14 @@ impl TxConsumer<'_> {
                 }
                 left -= 1;
                 // The first record is not asked: a packet that is split has several.
-                if let Some((len, split)) = batch.peek_seen().and_then(Record::split) {
-                    done.split.add(len, split);
+                if let Some(record) = batch.peek_seen() {
+                    record.add_split_to(&mut split);
                 }
             }
             done.packets = done.packets.wrapping_add(1);
             done.descriptors = done.descriptors.wrapping_add(count);
         }
+        done.split = split;
         done
     }
 
@@ -156,8 +158,8 @@ impl TxConsumer<'_> {
             };
 
             for (nth, record) in (0..count).map_while(|nth| Some((nth, batch.pop()?))) {
-                if let Some((len, split)) = record.split().filter(|_| nth > 0) {
-                    sum.split.add(len, split);
+                if nth > 0 {
+                    record.add_split_to(&mut sum.split);
                 }
                 sum.bytes = sum.bytes.wrapping_add(record.len() as usize);
                 match record.unmap() {

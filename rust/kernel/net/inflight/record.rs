@@ -2,7 +2,10 @@
 
 //! The record of one descriptor.
 
-use super::split::Split;
+use super::split::{
+    Split,
+    SplitSum, //
+};
 use crate::{
     bindings,
     device::{
@@ -140,17 +143,20 @@ impl<'a> Record<'a> {
         self.headers = split.headers;
     }
 
-    /// Returns length and parts of the packet if this is such a record, and not a packet's first.
-    pub(super) fn split(&self) -> Option<(u32, Split)> {
+    /// Adds the packet to `sum` if this is such a record. It must not be the first of a packet.
+    // Cold to packets of one descriptor, which have no such record: they keep their registers.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn add_split_to(&self, sum: &mut SplitSum) {
         let split = Split {
             more: self.descriptors,
             headers: self.headers,
         };
+
         // Nothing is split without headers.
-        self.skb
-            .as_ref()
-            .filter(|_| split.headers != 0)
-            .map(|skb| (skb.len(), split))
+        if let Some(skb) = self.skb.as_ref().filter(|_| split.headers != 0) {
+            sum.add(skb.len(), split);
+        }
     }
 
     /// Removes the mapping, and returns the packet if the record owns one.

@@ -18,10 +18,7 @@ use kernel::{
             },
             Stats64, //
         },
-        inflight::{
-            Completed,
-            SplitSum, //
-        },
+        inflight::Completed,
         skb_free::BulkStats, //
     },
     prelude::*,
@@ -155,17 +152,14 @@ impl PollCounters {
     pub(crate) fn add_sent(&self, sent: &Completed) {
         self.tx_packets.add(sent.packets as u64);
         self.tx_bytes.add(sent.bytes as u64);
-        if sent.split.packets != 0 {
-            self.add_split(&sent.split);
+        // Not by a function, which would have all of `sent` in memory.
+        let split = sent.split;
+        if split.packets != 0 {
+            self.tx_gso_packets.add(split.packets as u64);
+            self.tx_gso_bytes.add(split.bytes as u64);
+            self.tx_gso_more_packets.add(split.more_packets as u64);
+            self.tx_gso_more_bytes.add(split.more_bytes as u64);
         }
-    }
-
-    #[inline(never)]
-    fn add_split(&self, split: &SplitSum) {
-        self.tx_gso_packets.add(split.packets as u64);
-        self.tx_gso_bytes.add(split.bytes as u64);
-        self.tx_gso_more_packets.add(split.more_packets as u64);
-        self.tx_gso_more_bytes.add(split.more_bytes as u64);
     }
 }
 
