@@ -50,7 +50,7 @@ pub struct XdpRing<F: RxFormat> {
     ring: RxRing<F>,
     rxq: NonNull<bindings::xdp_rxq_info>,
     /// The number of buffers that were given back to the ring, and that the NIC was not told of.
-    untold: usize,
+    recycled: usize,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
@@ -87,7 +87,7 @@ impl<F: RxFormat> XdpRing<F> {
         Ok(Self {
             ring,
             rxq,
-            untold: 0,
+            recycled: 0,
         })
     }
 
@@ -109,15 +109,15 @@ impl<F: RxFormat> XdpRing<F> {
         let address = self.ring.rewind(stopped)?;
 
         // The NIC is told of all of them.
-        self.untold = 0;
+        self.recycled = 0;
         Ok(address)
     }
 
     /// The number of buffers that were given back to the ring, and that the NIC was not told of:
     /// [`Self::refill`] includes them.
     #[inline]
-    pub fn untold(&self) -> usize {
-        self.untold
+    pub fn recycled(&self) -> usize {
+        self.recycled
     }
 
     /// See [`RxRing::refill`].
@@ -127,9 +127,9 @@ impl<F: RxFormat> XdpRing<F> {
     /// As there.
     #[inline]
     pub fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        let added = self.ring.refill(cx)? + self.untold;
+        let added = self.ring.refill(cx)? + self.recycled;
 
-        self.untold = 0;
+        self.recycled = 0;
         Ok(added)
     }
 
@@ -155,7 +155,7 @@ impl<F: RxFormat> XdpRing<F> {
             ring,
             cx,
             raw,
-            untold: &mut self.untold,
+            recycled: &mut self.recycled,
         })
     }
 
@@ -214,7 +214,7 @@ pub struct XdpPolling<'a, 'p, F: RxFormat> {
     ring: Recycling<'a, 'p, F>,
     cx: &'p Poll<'p>,
     raw: bindings::xdp_buff,
-    untold: &'a mut usize,
+    recycled: &'a mut usize,
 }
 
 impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
@@ -270,7 +270,7 @@ impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
                 buffer,
             }),
             bindings::xdp_action_XDP_DROP => {
-                *self.untold += usize::from(self.ring.give_back(buffer));
+                *self.recycled += usize::from(self.ring.give_back(buffer));
                 Verdict::Dropped
             }
             other => self.run_rarely(program, buffer, other),
@@ -301,7 +301,7 @@ impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
         }
         // SAFETY: The device is valid.
         unsafe { except(dev, program, action) };
-        *self.untold += usize::from(self.ring.give_back(buffer));
+        *self.recycled += usize::from(self.ring.give_back(buffer));
         Verdict::Aborted
     }
 }

@@ -748,7 +748,7 @@ mod cases {
                     check(matches!(verdict, Verdict::Dropped))?;
                     check(ring.write_buffer(cx, index + 15, 0) == Some(address))?;
                     check((ring.in_use(), ring.missing()) == (15, 0))?;
-                    check(ring.untold() == number + 1)?;
+                    check(ring.recycled() == number + 1)?;
                 }
                 // The NIC is told of them, once.
                 check(ring.refill(cx)? == 15)?;
@@ -772,7 +772,7 @@ mod cases {
                 let verdict = run(&mut ring.poll(cx)?, program, buff, cx)?;
 
                 check(matches!(verdict, Verdict::Aborted))?;
-                check((ring.in_use(), ring.untold()) == (15, index + 1))?;
+                check((ring.in_use(), ring.recycled()) == (15, index + 1))?;
             }
             Ok(())
         })
@@ -791,7 +791,7 @@ mod cases {
                 check(matches!(verdict, Verdict::Redirected))?;
             }
             // The driver does nothing for them.
-            check((TAKEN.load(Relaxed), ring.in_use(), ring.untold()) == (0, 12, 0))?;
+            check((TAKEN.load(Relaxed), ring.in_use(), ring.recycled()) == (0, 12, 0))?;
             Ok(())
         })?;
         assert_eq!(TAKEN.load(Relaxed), 3);
@@ -824,7 +824,7 @@ mod cases {
             let verdict = run(&mut ring.poll(cx)?, program, buff, cx)?;
 
             check(matches!(verdict, Verdict::Aborted))?;
-            check((ring.in_use(), ring.untold()) == (15, 1))?;
+            check((ring.in_use(), ring.recycled()) == (15, 1))?;
             Ok(())
         })
     }
@@ -839,7 +839,7 @@ mod cases {
             let verdict = run(&mut ring.poll(cx)?, program, buff, cx)?;
 
             check(matches!(verdict, Verdict::Dropped))?;
-            check((ring.in_use(), ring.untold()) == (14, 0))?;
+            check((ring.in_use(), ring.recycled()) == (14, 0))?;
             Ok(())
         })
     }
@@ -854,7 +854,7 @@ mod cases {
             let verdict = run(&mut ring.poll(cx)?, program, buff, cx)?;
 
             check(matches!(verdict, Verdict::Dropped))?;
-            check((ring.in_use(), ring.untold()) == (15, 0))?;
+            check((ring.in_use(), ring.recycled()) == (15, 0))?;
             Ok(())
         })
     }

@@ -230,11 +230,11 @@ pub(crate) trait Source: Sized {
     /// The number of buffers that the ring has got other than by [`Self::refill`], which the NIC
     /// was not told of.
     #[inline]
-    fn untold(&self) -> usize {
+    fn recycled(&self) -> usize {
         0
     }
 
-    /// See [`page_pool::RxRing::refill`]. Includes [`Self::untold`].
+    /// See [`page_pool::RxRing::refill`]. Includes [`Self::recycled`].
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
 
     /// Moves completed frames to the list, up to `budget`. With `strips`, the NIC has stripped
@@ -313,7 +313,7 @@ impl<S: Source> Ring<S> {
     /// that polling has to continue.
     #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let missing = self.source.ring().missing() + self.source.untold();
+        let missing = self.source.ring().missing() + self.source.recycled();
         if missing < REFILL_BATCH {
             return true;
         }

@@ -99,8 +99,8 @@ impl Source for XdpSource {
     }
 
     #[inline]
-    fn untold(&self) -> usize {
-        self.ring.untold()
+    fn recycled(&self) -> usize {
+        self.ring.recycled()
     }
 
     #[inline]
