@@ -24,6 +24,7 @@ mod plain;
 mod pool;
 mod queues;
 mod reconfigure;
+mod registered;
 pub(in crate::net::device) mod restart;
 mod rings;
 mod rss;

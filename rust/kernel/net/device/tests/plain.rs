@@ -17,7 +17,6 @@ use super::{
             FeaturesChange,
             FeaturesOps, //
         },
-        ops,
         queue_mgmt::{
             QueueMgmtOps,
             RxQueueAlloc, //
@@ -27,7 +26,6 @@ use super::{
             RxQueueStats,
             TxQueueStats, //
         },
-        registration::Registration,
         Device,
         DmaStopped,
         Driver,
@@ -45,9 +43,7 @@ use super::{
         RingRange,
         Rtnl, //
     },
-    buffers::BufferKind,
-    fixture,
-    irq::Irq, //
+    buffers::BufferKind, //
 };
 
 use crate::{
@@ -56,8 +52,6 @@ use crate::{
         self,
         Bound, //
     },
-    error::to_result,
-    faux,
     irq::IrqRequest,
     net::{
         napi::{
@@ -84,12 +78,12 @@ use crate::{
             Relaxed, //
         },
         Arc, //
-    },
-    time::{
-        delay::fsleep,
-        Delta, //
     }, //
 };
+
+mod controls;
+
+pub(super) use self::controls::PlainDevice;
 
 /// The number of vectors that a device can have.
 const VECTORS: usize = 4;
@@ -638,288 +632,5 @@ impl<const OPS_LOCK: bool> QueueStatsOps for Plain<OPS_LOCK> {
             bytes: queue.into(),
             ..TxQueueStats::default()
         }
-    }
-}
-
-/// A registered device of the driver, with its bus device and interrupts.
-pub(super) struct PlainDevice<const OPS_LOCK: bool> {
-    pub(super) registration: Option<Registration<Plain<OPS_LOCK>>>,
-    pub(super) plan: Arc<Plan>,
-    _parent: faux::Registration,
-}
-
-impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
-    pub(super) fn new(plan: Plan) -> Result<Self> {
-        let parent = faux::Registration::new(&fixture::own_name("rust_net_plain")?, None)?;
-        let plan = Arc::new(plan, GFP_KERNEL)?;
-
-        // SAFETY: The parent exists until the registration has been dropped.
-        let bus =
-            unsafe { &*core::ptr::from_ref::<device::Device<Bound>>(parent.as_ref().as_ref()) };
-        // SAFETY: The parent is valid, and has no mappings yet. The mask is part of it.
-        to_result(unsafe {
-            let raw = bus.as_raw();
-            (*raw).dma_mask = &raw mut (*raw).coherent_dma_mask;
-            bindings::dma_set_mask_and_coherent(raw, u64::MAX)
-        })?;
-        let (info, data) = Plain::<OPS_LOCK>::probe(bus, plan.clone())?;
-        let mut registration = Registration::<Plain<OPS_LOCK>>::new(bus, &info, data)?;
-        // IPv6 would send packets of its own.
-        let no_addrconf = bindings::netdev_priv_flags_IFF_NO_ADDRCONF;
-        // SAFETY: The device is valid, and not registered yet.
-        unsafe { bindings::netdev_add_priv_flags(registration.0.as_raw(), no_addrconf) };
-        registration.register(&info)?;
-
-        Ok(Self {
-            registration: Some(registration),
-            plan,
-            _parent: parent,
-        })
-    }
-
-    pub(super) fn dev(&self) -> *mut bindings::net_device {
-        match &self.registration {
-            Some(registration) => registration.0.as_raw(),
-            None => core::ptr::null_mut(),
-        }
-    }
-
-    /// Runs `f` with RTNL held.
-    pub(super) fn with_rtnl<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
-        // SAFETY: Tests run in process context.
-        unsafe { bindings::rtnl_lock() };
-        let result = f(self.dev());
-        // SAFETY: Locked above.
-        unsafe { bindings::rtnl_unlock() };
-        result
-    }
-
-    /// Runs `f` with the lock of the device's operations held.
-    pub(super) fn with_ops_lock<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
-        if !OPS_LOCK {
-            return self.with_rtnl(f);
-        }
-        // SAFETY: The device is registered, and this is process context.
-        unsafe { bindings::netdev_lock_ops(self.dev()) };
-        let result = f(self.dev());
-        // SAFETY: Locked above.
-        unsafe { bindings::netdev_unlock_ops(self.dev()) };
-        result
-    }
-
-    pub(super) fn up(&self) -> Result {
-        // SAFETY: The device is registered and RTNL is held.
-        self.with_rtnl(|dev| to_result(unsafe { bindings::dev_open(dev, core::ptr::null_mut()) }))
-    }
-
-    pub(super) fn down(&self) {
-        // SAFETY: As in `up()`.
-        self.with_rtnl(|dev| unsafe { bindings::dev_close(dev) });
-    }
-
-    /// Runs `f` with bottom halves disabled; softirqs that it raised run before this returns, or
-    /// soon after that.
-    pub(super) fn settle(&self, f: impl FnOnce()) {
-        // SAFETY: The device has a queue, and `f` does not transmit.
-        unsafe {
-            let queue = bindings::netdev_get_tx_queue(self.dev(), 0);
-            bindings::__netif_tx_lock_bh(queue);
-            f();
-            bindings::__netif_tx_unlock_bh(queue);
-        }
-        fsleep(Delta::from_millis(20));
-        // SAFETY: Tests run in process context.
-        unsafe { bindings::synchronize_net() };
-    }
-
-    /// Raises an interrupt. Handlers and poll functions have run when this returns.
-    pub(super) fn raise(&self, irq: &Irq) {
-        self.settle(|| irq.raise());
-    }
-
-    /// Calls `ndo_start_xmit` for a packet, without the checks of the core.
-    pub(super) fn transmit(&self, queue: u16) -> Result {
-        let skb = fixture::packet(GFP_KERNEL)?.into_raw().as_ptr();
-        let mut result = None;
-
-        // SAFETY: The packet is ours, and is given away. The queue exists.
-        unsafe {
-            let locked = bindings::netdev_get_tx_queue(self.dev(), queue.into());
-            bindings::__netif_tx_lock_bh(locked);
-            (*skb).queue_mapping = queue;
-            let xmit = (*(*self.dev()).netdev_ops).ndo_start_xmit;
-            result = xmit.map(|xmit| xmit(skb, self.dev())).or(result);
-            bindings::__netif_tx_unlock_bh(locked);
-        }
-        if result == Some(bindings::netdev_tx::NETDEV_TX_OK) {
-            Ok(())
-        } else {
-            Err(EIO)
-        }
-    }
-
-    pub(super) fn is_stopped(&self, queue: u16) -> bool {
-        // SAFETY: The device is registered, and has this queue.
-        unsafe {
-            bindings::netif_tx_queue_stopped(bindings::netdev_get_tx_queue(
-                self.dev(),
-                queue.into(),
-            ))
-        }
-    }
-
-    /// The number of receive and of transmit queues that are in use.
-    pub(super) fn real_queues(&self) -> (u32, u32) {
-        // SAFETY: The device is registered, and tests alone change this.
-        unsafe {
-            (
-                (*self.dev()).real_num_rx_queues,
-                (*self.dev()).real_num_tx_queues,
-            )
-        }
-    }
-
-    pub(super) fn channels(&self) -> bindings::ethtool_channels {
-        let mut channels = bindings::ethtool_channels::default();
-
-        self.with_ops_lock(|dev| {
-            // SAFETY: The device is registered, and the lock of its operations is held.
-            unsafe {
-                if let Some(get) = (*(*dev).ethtool_ops).get_channels {
-                    get(dev, &mut channels);
-                }
-            }
-        });
-        channels
-    }
-
-    pub(super) fn set_channels(&self, count: u32) -> c_int {
-        let mut channels = self.channels();
-
-        channels.combined_count = count;
-        self.with_both_locks(|dev| {
-            // SAFETY: The device is registered, and both locks are held.
-            unsafe {
-                (*(*dev).ethtool_ops)
-                    .set_channels
-                    .map(|set| set(dev, &mut channels))
-            }
-        })
-    }
-
-    pub(super) fn rings(&self) -> bindings::ethtool_ringparam {
-        let mut rings = bindings::ethtool_ringparam::default();
-        let (kernel, extack) = (core::ptr::null_mut(), core::ptr::null_mut());
-
-        self.with_ops_lock(|dev| {
-            // SAFETY: As in `channels()`.
-            unsafe {
-                if let Some(get) = (*(*dev).ethtool_ops).get_ringparam {
-                    get(dev, &mut rings, kernel, extack);
-                }
-            }
-        });
-        rings
-    }
-
-    pub(super) fn set_rings(
-        &self,
-        rx: u32,
-        tx: u32,
-        extack: &mut bindings::netlink_ext_ack,
-    ) -> c_int {
-        let mut rings = self.rings();
-
-        (rings.rx_pending, rings.tx_pending) = (rx, tx);
-        self.with_both_locks(|dev| {
-            // SAFETY: As in `set_channels()`.
-            unsafe {
-                (*(*dev).ethtool_ops)
-                    .set_ringparam
-                    .map(|set| set(dev, &mut rings, core::ptr::null_mut(), extack))
-            }
-        })
-    }
-
-    pub(super) fn set_mtu(&self, mtu: c_int) -> Result {
-        // SAFETY: The device is registered and RTNL is held.
-        self.with_rtnl(|dev| to_result(unsafe { bindings::dev_set_mtu(dev, mtu) }))
-    }
-
-    pub(super) fn mtu(&self) -> u32 {
-        // SAFETY: The device is registered, and tests alone change this.
-        unsafe { (*self.dev()).mtu }
-    }
-
-    /// Changes what users want. Returns the features that they can change and that are on.
-    pub(super) fn want(&self, features: Features) -> u64 {
-        let got = self.with_both_locks(|dev| {
-            // SAFETY: The device is registered, and both locks are held.
-            unsafe {
-                (*dev).wanted_features = features.0;
-                bindings::netdev_update_features(dev);
-            }
-            Some(0)
-        });
-
-        assert_eq!(got, 0);
-        // SAFETY: The device is registered, and tests alone change this.
-        unsafe { (*self.dev()).features & (*self.dev()).hw_features }
-    }
-
-    /// Runs `f` with RTNL and the lock of the device's operations held. Without a result, there is
-    /// no such callback.
-    fn with_both_locks(&self, f: impl FnOnce(*mut bindings::net_device) -> Option<c_int>) -> c_int {
-        let result = self.with_rtnl(|dev| {
-            // SAFETY: The device is registered, and this is process context. Nothing is locked if
-            // the device has no lock of its own.
-            unsafe { bindings::netdev_lock_ops(dev) };
-            let result = f(dev);
-            // SAFETY: Locked above.
-            unsafe { bindings::netdev_unlock_ops(dev) };
-            result
-        });
-
-        result.unwrap_or(EOPNOTSUPP.to_errno())
-    }
-
-    /// Whether the stack believes that there is a link.
-    pub(super) fn is_linked(&self) -> bool {
-        // SAFETY: The device is registered.
-        unsafe { bindings::netif_carrier_ok(self.dev()) }
-    }
-
-    /// The counters of receive queue `index`.
-    pub(super) fn rx_stats(&self, index: c_int) -> (u64, u64) {
-        let mut stats = bindings::netdev_queue_stats_rx::default();
-
-        self.with_ops_lock(|dev| {
-            // SAFETY: As above.
-            unsafe {
-                if let Some(get) = (*(*dev).stat_ops).get_queue_stats_rx {
-                    get(dev, index, &mut stats);
-                }
-            }
-        });
-        (stats.packets, stats.bytes)
-    }
-
-    /// Lets the watchdog find a queue that hangs, and waits for the restart.
-    pub(super) fn time_out(&self) {
-        let dev = self.dev();
-
-        // SAFETY: The device is registered.
-        unsafe {
-            if let Some(timeout) = (*(*dev).netdev_ops).ndo_tx_timeout {
-                timeout(dev, 0);
-            }
-        }
-        self.wait_for_restart();
-    }
-
-    /// Waits for a restart that has been scheduled.
-    pub(super) fn wait_for_restart(&self) {
-        // SAFETY: The device is registered.
-        unsafe { bindings::flush_work(ops::inner::<Plain<OPS_LOCK>>(self.dev()).restart.get()) };
     }
 }

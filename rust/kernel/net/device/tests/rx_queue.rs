@@ -21,7 +21,6 @@ use crate::{
         Registration as _,
         Suspension, //
     },
-    error::to_result,
     prelude::*,
     sync::{
         atomic::Relaxed,
@@ -56,26 +55,13 @@ fn device(ring: Option<BufferKind>) -> Result<PlainDevice<true>> {
     Ok(device)
 }
 
-/// Restarts a queue. Returns the result.
-fn restart(device: &PlainDevice<true>, queue: u32) -> Result {
-    let dev = device.dev();
-
-    // SAFETY: The device is registered, and has the queue. Tests run in process context.
-    unsafe {
-        bindings::netdev_lock(dev);
-        let result = bindings::netdev_rx_queue_restart(dev, queue);
-        bindings::netdev_unlock(dev);
-        to_result(result)
-    }
-}
-
 /// Restarts the last queue while the driver fails so many times to make, to stop and to start one.
 /// Returns the error and the steps.
 fn fail(device: &PlainDevice<true>, times: [u32; 3]) -> (Option<Error>, Steps) {
     for (fail, times) in device.plan.fail_rx.iter().zip(times) {
         fail.store(times, Relaxed);
     }
-    let result = restart(device, 1);
+    let result = device.restart_rx(1);
 
     (result.err(), device.plan.steps())
 }
@@ -96,7 +82,7 @@ mod cases {
             let device = device(kind)?;
 
             for restarts in 1..4 {
-                restart(&device, 1)?;
+                device.restart_rx(1)?;
                 assert_eq!(device.plan.steps(), WORKS.into());
                 assert!(receives(&device));
                 // Only the vector whose interrupt may have come meanwhile.
@@ -124,7 +110,7 @@ mod cases {
         assert_eq!((made, attached), (Err(EINVAL), Ok(())));
 
         // Nor is one made for the queue in use while that starts.
-        restart(&device, 1)?;
+        device.restart_rx(1)?;
         let errno = device.plan.attach_errno.load(Relaxed);
         assert_eq!(errno, EINVAL.to_errno());
         Ok(())
@@ -137,7 +123,7 @@ mod cases {
         let (error, steps) = fail(&device, [1, 0, 0]);
         assert_eq!((error, steps), (Some(ENOMEM), [Step::MakeRx].into()));
         assert_eq!(device.plan.polls(), [0; 4]);
-        restart(&device, 1)?;
+        device.restart_rx(1)?;
         assert!(receives(&device));
         Ok(())
     }
@@ -153,7 +139,7 @@ mod cases {
                 assert_eq!((error, steps), (Some(EIO), OLD_AGAIN.into()));
                 assert!(receives(&device));
             }
-            restart(&device, 1)?;
+            device.restart_rx(1)?;
             assert!(receives(&device));
         }
         Ok(())
@@ -169,7 +155,7 @@ mod cases {
         device.wait_for_restart();
         let steps = first.and(device.plan.steps());
         assert_eq!(steps, Steps::from([Step::MakeRx, Step::StopRx]).and(WHOLE));
-        restart(&device, 1)?;
+        device.restart_rx(1)?;
         assert!(receives(&device));
         Ok(())
     }
@@ -235,14 +221,14 @@ mod cases {
     fn a_device_that_is_down_has_no_memory_to_replace() -> Result {
         let device = PlainDevice::<true>::new(Plan::new(2))?;
 
-        restart(&device, 1)?;
+        device.restart_rx(1)?;
         assert_eq!(device.plan.steps(), [].into());
         device.up()?;
         device.plan.steps();
-        restart(&device, 0)?;
+        device.restart_rx(0)?;
         device.down();
         assert_eq!(device.plan.steps(), Steps::from(WORKS).and([Step::Quiesce]));
-        restart(&device, 0)?;
+        device.restart_rx(0)?;
         assert_eq!(device.plan.steps(), [].into());
         Ok(())
     }
@@ -254,10 +240,10 @@ mod cases {
 
         registration.suspend(Suspension::Sleep)?;
         device.plan.steps();
-        assert_eq!(restart(&device, 0), Err(ENETDOWN));
+        assert_eq!(device.restart_rx(0), Err(ENETDOWN));
         assert_eq!(device.plan.steps(), [].into());
         registration.resume(false)?;
-        restart(&device, 0)?;
+        device.restart_rx(0)?;
         Ok(())
     }
 
@@ -278,8 +264,8 @@ mod cases {
     fn goes_away_after_a_restart() -> Result {
         let mut device = device(Some(BufferKind::Half))?;
 
-        restart(&device, 0)?;
-        restart(&device, 1)?;
+        device.restart_rx(0)?;
+        device.restart_rx(1)?;
         device.registration = None;
         Ok(())
     }
