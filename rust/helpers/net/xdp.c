@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/bpf_trace.h>
+#include <linux/dma-mapping.h>
 #include <linux/filter.h>
 #include <net/xdp.h>
 
@@ -23,6 +24,13 @@ __rust_helper void rust_helper_trace_xdp_exception(const struct net_device *dev,
 						   u32 act)
 {
 	trace_xdp_exception(dev, xdp, act);
+}
+
+__rust_helper void
+rust_helper_dma_sync_single_for_device(struct device *dev, dma_addr_t addr,
+				       size_t size, enum dma_data_direction dir)
+{
+	dma_sync_single_for_device(dev, addr, size, dir);
 }
 
 __rust_helper bool rust_helper_page_is_pfmemalloc(const struct page *page)

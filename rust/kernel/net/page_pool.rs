@@ -74,6 +74,7 @@ pub use self::{
     frame::Assembler,
     layout::Layout,
     ring::{
+        AnyRxRing,
         ChainFormat,
         ChainPolling,
         ChainRing,
@@ -154,11 +155,17 @@ impl PagePool {
     ///
     /// `buffers` is the number of buffers that the pool keeps at hand. They are mapped for `dev`,
     /// which must be the parent of the network device, since that is bound until the pool is gone;
-    /// else the result is [`EINVAL`].
+    /// else the result is [`EINVAL`]. The device writes them, and reads them if `direction` says so.
     ///
     /// Context: process context, while `napi` is being set up, or while other memory is made for
     /// its receive queue.
-    fn new(dev: &device::Device<Bound>, napi: &Napi, buffers: u32, layout: Layout) -> Result<Self> {
+    fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        buffers: u32,
+        layout: Layout,
+        direction: bindings::dma_data_direction,
+    ) -> Result<Self> {
         // Pages, and the part of each that the device writes.
         let pages = if layout.is_half() {
             buffers.div_ceil(2)
@@ -182,7 +189,7 @@ impl PagePool {
         if !napi.is_new(id) {
             params.__bindgen_anon_1.fast.napi = napi.as_raw();
         }
-        params.__bindgen_anon_1.fast.dma_dir = bindings::dma_data_direction::DMA_FROM_DEVICE;
+        params.__bindgen_anon_1.fast.dma_dir = direction;
         params.__bindgen_anon_1.fast.offset = layout.headroom().into();
         // CAST: It is within a page, or fits into 16 bits.
         params.__bindgen_anon_1.fast.max_len = written as u32;

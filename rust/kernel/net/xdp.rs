@@ -19,6 +19,9 @@
 //!   is read once: all frames of the loop that follows see the same one.
 //! * Frames that a program redirects wait on lists of the core until the end of the poll function.
 //!   They are flushed then, whatever a driver does or forgets.
+//! * A frame that a program sends back is in a transmit ring, which is part of the receive queue's
+//!   memory, as its pages are of the same pool: they stay mapped, and go back there, several at a
+//!   time.
 //! * The description of the receive queue that programs see, and the registration of its page pool
 //!   as memory of XDP, belong to the NAPI instance, as the pool does. See [`XdpRing`].
 
@@ -40,3 +43,4 @@ pub use self::{
         XdpRing, //
     }, //
 };
+pub use super::page_pool::ring::transmit::XdpFormat;

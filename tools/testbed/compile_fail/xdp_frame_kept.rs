@@ -7,21 +7,21 @@
 
 use kernel::net::{
     napi::Poll,
-    page_pool::RxFormat,
     xdp::{
         Attachment,
         Verdict,
         XdpBuff,
+        XdpFormat,
         XdpRing, //
     }, //
 };
 
-pub struct Poller<'a, F: RxFormat> {
+pub struct Poller<'a, F: XdpFormat> {
     ring: XdpRing<F>,
     passed: Option<XdpBuff<'a>>,
 }
 
-pub fn poll<F: RxFormat>(poller: &mut Poller<'_, F>, program: &Attachment, cx: &Poll<'_>) {
+pub fn poll<F: XdpFormat>(poller: &mut Poller<'_, F>, program: &Attachment, cx: &Poll<'_>) {
     let Some(program) = program.program(cx) else {
         return;
     };

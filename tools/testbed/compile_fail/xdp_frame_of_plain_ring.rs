@@ -8,19 +8,17 @@
 use kernel::{
     net::{
         napi::Poll,
-        page_pool::{
-            RxFormat,
-            RxRing, //
-        },
+        page_pool::RxRing,
         xdp::{
             Attachment,
+            XdpFormat,
             XdpRing, //
         }, //
     },
     prelude::*, //
 };
 
-pub fn poll<F: RxFormat>(
+pub fn poll<F: XdpFormat>(
     ring: &mut XdpRing<F>,
     plain: &mut RxRing<F>,
     program: &Attachment,

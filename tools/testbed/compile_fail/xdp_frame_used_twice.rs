@@ -6,15 +6,15 @@
 #![forbid(unsafe_code)]
 
 use kernel::net::{
-    page_pool::RxFormat,
     xdp::{
         Program,
         XdpBuff,
+        XdpFormat,
         XdpPolling, //
     }, //
 };
 
-pub fn run<'p, F: RxFormat>(
+pub fn run<'p, F: XdpFormat>(
     ring: &mut XdpPolling<'_, 'p, F>,
     program: Program<'p>,
     buff: XdpBuff<'p>,

@@ -40,7 +40,8 @@ impl<T: XdpOps> OptionalOps<T> {
     /// Adds the callback of [`XdpOps`].
     pub const fn xdp(mut self) -> Self {
         self.netdev.ndo_bpf = Some(Self::bpf);
-        self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT;
+        self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
+            | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT;
         self
     }
 

@@ -27,6 +27,7 @@ use super::{
     Receiver, //
 };
 use crate::{
+    bindings,
     device::{
         self,
         Bound, //
@@ -60,18 +61,23 @@ use core::{
     slice, //
 };
 
+mod any;
 mod chains;
 pub(in crate::net) mod recycling;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
+pub(in crate::net) mod transmit;
 
-pub use self::chains::{
-    ChainFormat,
-    ChainPolling,
-    ChainRing,
-    Chained,
-    Continuation,
-    Piece, //
+pub use self::{
+    any::AnyRxRing,
+    chains::{
+        ChainFormat,
+        ChainPolling,
+        ChainRing,
+        Chained,
+        Continuation,
+        Piece, //
+    }, //
 };
 
 /// The format of a NIC's receive descriptors: two words of 64 bits, little-endian.
@@ -257,6 +263,19 @@ impl<F: RxFormat> RxRing<F> {
         len: RingSize,
         buffers: u32,
     ) -> Result<Self> {
+        let direction = bindings::dma_data_direction::DMA_FROM_DEVICE;
+
+        Self::of_direction(dev, napi, len, buffers, direction)
+    }
+
+    /// As [`Self::new`], with buffers that the device may read, too.
+    fn of_direction(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        len: RingSize,
+        buffers: u32,
+        direction: bindings::dma_data_direction,
+    ) -> Result<Self> {
         const { assert!(F::DONE != 0, "the NIC sets a bit when it is done") };
 
         if Self::capacity(len.get()) == 0 {
@@ -283,7 +302,7 @@ impl<F: RxFormat> RxRing<F> {
             next_free: 0,
             address,
             is_told: false,
-            pool: PagePool::new(dev, napi, buffers, F::LAYOUT)?,
+            pool: PagePool::new(dev, napi, buffers, F::LAYOUT, direction)?,
             _format: PhantomData,
         };
 

@@ -21,10 +21,16 @@ use crate::{
             RxStopped, //
         },
         page_pool::{
-            ring::recycling::Recycling,
+            ring::{
+                recycling::Recycling,
+                transmit::{
+                    TxRing,
+                    XdpFormat, //
+                }, //
+            },
+            AnyRxRing,
             CpuBuffer,
             Polling,
-            RxFormat,
             RxRing, //
         },
         queue::RingSize, //
@@ -38,29 +44,32 @@ use core::{
     ptr::NonNull, //
 };
 
-/// An [`RxRing`] whose frames are seen by programs, if there is one.
+/// An [`RxRing`] whose frames are seen by programs, if there is one, with a ring of its own for
+/// those that programs send back.
 ///
 /// Its buffers are pages, with the headroom that programs expect.
 ///
 /// # Invariants
 ///
 /// `rxq` points to a description of the queue that belongs to the NAPI instance of `ring`, which
-/// keeps it as long as it keeps the memory of `ring`, and is registered with its pool.
-pub struct XdpRing<F: RxFormat> {
+/// keeps it as long as it keeps the memory of `ring`, and is registered with its pool. `tx` was made
+/// for `ring`.
+pub struct XdpRing<F: XdpFormat> {
     ring: RxRing<F>,
+    tx: TxRing<F>,
     rxq: NonNull<bindings::xdp_rxq_info>,
     /// The number of buffers that were given back to the ring, and that the NIC was not told of.
     recycled: usize,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
-unsafe impl<F: RxFormat> Send for XdpRing<F> {}
+unsafe impl<F: XdpFormat> Send for XdpRing<F> {}
 
 // SAFETY: Nothing can be done with a shared reference but to read numbers.
-unsafe impl<F: RxFormat> Sync for XdpRing<F> {}
+unsafe impl<F: XdpFormat> Sync for XdpRing<F> {}
 
-impl<F: RxFormat> XdpRing<F> {
-    /// Makes the ring of `napi`, see [`RxRing::new`].
+impl<F: XdpFormat> XdpRing<F> {
+    /// Makes the rings of `napi`, see [`RxRing::new`], with `len` descriptors each.
     ///
     /// Context: process context, while `napi` is being set up, or while its receive queue gets
     /// other memory.
@@ -78,62 +87,67 @@ impl<F: RxFormat> XdpRing<F> {
             assert!(
                 F::LAYOUT.headroom() >= XdpBuff::HEADROOM,
                 "programs expect 256 bytes of headroom"
-            )
+            );
+            assert!(
+                F::MIN_LEN as usize <= size_of::<bindings::skb_shared_info>(),
+                "there is no room to pad a frame"
+            );
         };
-        let ring = RxRing::<F>::new(dev, napi, len, buffers)?;
+        // In front of the pool, to which its buffers return.
+        let tx = TxRing::new(dev, napi, len)?;
+        let ring = RxRing::<F>::new_bidirectional(dev, napi, len, buffers)?;
         let rxq = RxqInfo::attach(napi, ring.page_pool())?;
 
-        // INVARIANT: `napi` owns both, and there is no other handle to `ring`.
+        // INVARIANT: `napi` owns all of them, and there is no other handle to the rings.
         Ok(Self {
             ring,
+            tx,
             rxq,
             recycled: 0,
         })
     }
 
-    /// See [`RxRing::dma_address`].
+    /// As [`RxRing::dma_address`], of the transmit ring. It has as many descriptors.
     ///
     /// # Errors
     ///
     /// As there.
-    pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
+    pub fn tx_dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.tx.dma_address(&self.ring, napi)
     }
 
-    /// See [`RxRing::rewind`].
+    /// Lets the NIC begin with the first descriptor of the transmit ring again, which has no frames
+    /// then: those that were not sent are lost. Returns its address.
     ///
     /// # Errors
     ///
-    /// As there.
-    pub fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
-        let address = self.ring.rewind(stopped)?;
-
-        // The NIC is told of all of them.
-        self.recycled = 0;
-        Ok(address)
+    /// [`EINVAL`] if the queue that has stopped is not the one that the rings were made for;
+    /// [`EBUSY`] if interrupts are disabled: buffers return to their pool.
+    pub fn rewind_tx(&mut self, stopped: &RxStopped<'_>) -> Result<u64> {
+        // SAFETY: By the type invariants.
+        unsafe { self.tx.rewind(&self.ring, stopped) }
     }
 
-    /// The number of buffers that were given back to the ring, and that the NIC was not told of:
-    /// [`Self::refill`] includes them.
+    /// The descriptor behind the last frame that programs have sent back, for the NIC's tail
+    /// register, if there are frames that the NIC was not told of.
     #[inline]
-    pub fn recycled(&self) -> usize {
-        self.recycled
+    pub fn take_tx_tail(&mut self) -> Option<usize> {
+        self.tx.take_tail()
     }
 
-    /// See [`RxRing::refill`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// Number of frames in the transmit ring.
     #[inline]
-    pub fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        let added = self.ring.refill(cx)? + self.recycled;
-
-        self.recycled = 0;
-        Ok(added)
+    pub fn tx_in_use(&self) -> usize {
+        self.tx.in_use()
     }
 
-    /// Starts to take what the NIC has received, for a program.
+    /// The transmit ring, for tests.
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn tx(&self) -> &TxRing<F> {
+        &self.tx
+    }
+
+    /// Starts to take what the NIC has received, for a program. Takes back what it has sent.
     ///
     /// # Errors
     ///
@@ -141,6 +155,8 @@ impl<F: RxFormat> XdpRing<F> {
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<XdpPolling<'a, 'p, F>> {
         let ring = self.ring.poll_recycling(cx)?;
+        // SAFETY: The instance is being polled, and not by netpoll.
+        unsafe { self.tx.complete() };
         let mut raw = bindings::xdp_buff::default();
 
         // SAFETY: By the type invariants, the description is valid, since the instance is being
@@ -153,24 +169,64 @@ impl<F: RxFormat> XdpRing<F> {
         // INVARIANT: By the type invariants.
         Ok(XdpPolling {
             ring,
+            tx: &mut self.tx,
             cx,
             raw,
             recycled: &mut self.recycled,
         })
     }
 
-    /// Starts to take what the NIC has received, without a program: see [`RxRing::poll`].
+    /// Starts to take what the NIC has received, without a program: see [`RxRing::poll`]. Takes back
+    /// what it has sent for an earlier one.
     ///
     /// # Errors
     ///
     /// As there.
     #[inline]
     pub fn poll_without<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F>> {
-        self.ring.poll(cx)
+        let ring = self.ring.poll(cx)?;
+
+        // SAFETY: As in `poll()`.
+        unsafe { self.tx.complete() };
+        Ok(ring)
     }
 }
 
-impl<F: RxFormat> Deref for XdpRing<F> {
+impl<F: XdpFormat> AnyRxRing for XdpRing<F> {
+    type Format = F;
+
+    #[inline]
+    fn as_rx_ring(&self) -> &RxRing<F> {
+        &self.ring
+    }
+
+    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
+    }
+
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
+        let address = self.ring.rewind(stopped)?;
+
+        // The NIC is told of all of them.
+        self.recycled = 0;
+        Ok(address)
+    }
+
+    #[inline]
+    fn recycled(&self) -> usize {
+        self.recycled
+    }
+
+    #[inline]
+    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
+        let added = self.ring.refill(cx)? + self.recycled;
+
+        self.recycled = 0;
+        Ok(added)
+    }
+}
+
+impl<F: XdpFormat> Deref for XdpRing<F> {
     type Target = RxRing<F>;
 
     #[inline]
@@ -197,10 +253,13 @@ pub enum Verdict<'p> {
     Pass(XdpBuff<'p>),
     /// It was dropped.
     Dropped,
+    /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
+    /// [`XdpRing::take_tx_tail`].
+    Transmitted(u16),
     /// It went elsewhere: to another device, CPU or socket.
     Redirected,
-    /// It was dropped, as the program has failed, or wants what there is not. Users can trace this
-    /// (`xdp:xdp_exception`).
+    /// It was dropped, as the program has failed, or wants what there is no room for. Users can
+    /// trace this (`xdp:xdp_exception`).
     Aborted,
 }
 
@@ -209,15 +268,23 @@ pub enum Verdict<'p> {
 /// # Invariants
 ///
 /// The memory that `raw` refers to is the description of the receive queue of `ring`, which is
-/// valid.
-pub struct XdpPolling<'a, 'p, F: RxFormat> {
+/// valid. `tx` was made for the ring.
+pub struct XdpPolling<'a, 'p, F: XdpFormat> {
     ring: Recycling<'a, 'p, F>,
+    tx: &'a mut TxRing<F>,
     cx: &'p Poll<'p>,
     raw: bindings::xdp_buff,
     recycled: &'a mut usize,
 }
 
-impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
+impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
+    /// Completes a descriptor of the transmit ring, as the NIC does, for tests.
+    #[cfg(CONFIG_KUNIT)]
+    pub(in crate::net) fn write_back_tx(&self, index: usize, status: u64) {
+        // SAFETY: The instance is being polled.
+        unsafe { self.tx.write_back(index, status) };
+    }
+
     /// Takes the next descriptor, if the NIC is done with it.
     #[expect(
         clippy::should_implement_trait,
@@ -273,7 +340,24 @@ impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
                 *self.recycled += usize::from(self.ring.give_back(buffer));
                 Verdict::Dropped
             }
+            bindings::xdp_action_XDP_TX => self.transmit(program, buffer),
             other => self.run_rarely(program, buffer, other),
+        }
+    }
+
+    /// Sends a frame back, as the program has left it.
+    #[inline]
+    fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
+        let raw = &self.raw;
+        // CAST: C has kept the ends of the frame within the buffer.
+        let headroom = raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u16;
+        let len = raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16;
+
+        // SAFETY: By the type invariants, this is the transmit ring. C leaves the room for a
+        // `struct skb_shared_info` behind the frame.
+        match unsafe { self.ring.transmit(self.tx, buffer, headroom, len) } {
+            Ok(sent) => Verdict::Transmitted(sent),
+            Err(buffer) => self.run_rarely(program, buffer, bindings::xdp_action_XDP_TX),
         }
     }
 
@@ -318,7 +402,7 @@ impl<'p, F: RxFormat> XdpPolling<'_, 'p, F> {
 unsafe fn except(dev: *mut bindings::net_device, program: Program<'_>, action: u32) {
     // SAFETY: By the safety requirements, and the program is valid.
     unsafe {
-        if action == bindings::xdp_action_XDP_TX || action > bindings::xdp_action_XDP_REDIRECT {
+        if action > bindings::xdp_action_XDP_REDIRECT {
             bindings::bpf_warn_invalid_xdp_action(dev, program.as_raw(), action);
         }
         bindings::trace_xdp_exception(dev, program.as_raw(), action);

@@ -37,6 +37,7 @@ mod imp {
                 RxStopped, //
             },
             page_pool::{
+                AnyRxRing,
                 ChainFormat,
                 ChainRing,
                 Continuation,

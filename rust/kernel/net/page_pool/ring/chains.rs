@@ -14,6 +14,7 @@ use super::{
         CpuBuffer,
         DeviceBuffer, //
     },
+    AnyRxRing,
     Places,
     Polling,
     RxFormat,
@@ -166,47 +167,6 @@ impl<F: ChainFormat> ChainRing<F> {
         })
     }
 
-    /// See [`RxRing::dma_address`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
-    }
-
-    /// See [`RxRing::rewind`]. Frames that have not ended are dropped.
-    ///
-    /// # Errors
-    ///
-    /// As there; [`EBUSY`] if interrupts are disabled: buffers return to their pool.
-    pub fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
-        // SAFETY: There are no requirements.
-        if unsafe { bindings::irqs_disabled() } {
-            return Err(EBUSY);
-        }
-        let address = self.ring.rewind(stopped)?;
-
-        // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so
-        // by the type invariants there are that many elements, and no other access to them: the
-        // handle is borrowed exclusively.
-        let chains = unsafe { slice::from_raw_parts_mut(self.chains.as_ptr(), CHAINS) };
-        chains.fill_with(|| None);
-        // INVARIANT: None of them is some.
-        self.pending = 0;
-        Ok(address)
-    }
-
-    /// See [`RxRing::refill`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    #[inline]
-    pub fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        self.ring.refill(cx)
-    }
-
     /// Starts to take what the NIC has received.
     ///
     /// # Errors
@@ -227,6 +187,41 @@ impl<F: ChainFormat> ChainRing<F> {
             pending: &mut self.pending,
             left,
         })
+    }
+}
+
+impl<F: ChainFormat> AnyRxRing for ChainRing<F> {
+    type Format = F;
+
+    #[inline]
+    fn as_rx_ring(&self) -> &RxRing<F> {
+        &self.ring
+    }
+
+    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
+        self.ring.dma_address(napi)
+    }
+
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
+        // SAFETY: There are no requirements.
+        if unsafe { bindings::irqs_disabled() } {
+            return Err(EBUSY);
+        }
+        let address = self.ring.rewind(stopped)?;
+
+        // SAFETY: It is the instance of this ring that has stopped, or that would have failed, so
+        // by the type invariants there are that many elements, and no other access to them: the
+        // handle is borrowed exclusively.
+        let chains = unsafe { slice::from_raw_parts_mut(self.chains.as_ptr(), CHAINS) };
+        chains.fill_with(|| None);
+        // INVARIANT: None of them is some.
+        self.pending = 0;
+        Ok(address)
+    }
+
+    #[inline]
+    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
+        self.ring.refill(cx)
     }
 }
 

@@ -34,7 +34,7 @@ use core::{
 ///
 /// `next_free` is that of the ring of `polling`, and nothing else accesses it.
 pub(in crate::net) struct Recycling<'a, 'p, F: RxFormat> {
-    polling: Polling<'a, 'p, F>,
+    pub(super) polling: Polling<'a, 'p, F>,
     next_free: &'a mut usize,
 }
 

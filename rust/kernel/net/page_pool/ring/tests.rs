@@ -3,6 +3,10 @@
 //! The part of the NIC, for tests of rings.
 
 use super::{
+    transmit::{
+        TxRing,
+        XdpFormat, //
+    },
     RxFormat,
     RxRing, //
 };
@@ -53,5 +57,42 @@ impl<F: RxFormat> RxRing<F> {
     /// The ring's pool, for as long as it exists.
     pub(in crate::net) fn pool(&self) -> NonNull<bindings::page_pool> {
         self.pool.pool
+    }
+}
+
+impl<F: XdpFormat> TxRing<F> {
+    /// Completes a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// The instance of the ring must be being polled.
+    pub(in crate::net) unsafe fn write_back(&self, index: usize, status: u64) {
+        let slots = self.slots();
+        let place = slots.desc.place(RingSlots::position(index));
+        // SAFETY: By the safety requirements and the type invariants.
+        unsafe { slots.desc.write(place, [0, status]) };
+    }
+
+    /// The words of a descriptor, and the first bytes of the page, if it has one. `rx` must be the
+    /// receive ring.
+    pub(in crate::net) fn frame(
+        &self,
+        rx: &RxRing<F>,
+        cx: &Poll<'_>,
+        index: usize,
+    ) -> Option<([u64; 2], [u8; 512])> {
+        assert!(rx.pool.napi == cx.napi().id());
+        let slots = self.slots();
+        let place = slots.desc.place(RingSlots::position(index));
+        // SAFETY: By the type invariants; the instance is being polled, and nothing else accesses
+        // the buffers now.
+        let buffer = unsafe { slots.buffer(place) }.as_ref()?;
+
+        // SAFETY: As above, and the page is valid.
+        unsafe {
+            let words = [slots.desc.first(place), slots.desc.second(place)];
+            let page = bindings::page_address(buffer.page());
+            Some((words, page.cast::<[u8; 512]>().read()))
+        }
     }
 }

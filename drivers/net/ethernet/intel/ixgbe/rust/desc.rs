@@ -216,6 +216,9 @@ pub(crate) const TX_MAX_SEGMENT: u32 = 0x8000;
 /// check sequence and a tag. If the device is told to send more, it may stop.
 pub(crate) const TX_MAX_PACKET: u32 = 15 * 1024 + 512 - 4 - 4;
 
+/// The fewest bytes of a frame: the device sends no shorter ones.
+pub(crate) const TX_MIN_LEN: u16 = 17;
+
 /// The fields that all data descriptors of a packet share.
 #[derive(Clone, Copy)]
 pub(crate) struct TxTemplate(TxData);
@@ -270,6 +273,21 @@ impl TxTemplate {
 
         ring.write(index, [address, word.into_raw()]);
     }
+}
+
+/// Returns the descriptor of a frame in one buffer, of which nothing is asked but to send it.
+#[inline(always)]
+pub(crate) fn tx_whole_frame(address: u64, len: u16) -> [u64; 2] {
+    let word = TxData::zeroed()
+        .with_paylen(len)
+        .with_dtalen(len)
+        .with_dext(true)
+        .with_ifcs(true)
+        .with_eop(true)
+        .with_rs(true)
+        .with_const_dtyp::<DTYP_DATA>();
+
+    [address, word.into_raw()]
 }
 
 /// Returns whether the device has sent the packet whose last descriptor is `index`.

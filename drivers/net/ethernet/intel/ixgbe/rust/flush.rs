@@ -42,8 +42,8 @@ const TRANSACTIONS_PENDING: u16 = 1 << 5;
 
 /// Returns whether packets wait in a transmit queue.
 pub(crate) fn is_pending(bar: &Bar0<'_>) -> bool {
-    Pair::first(MAX_PAIRS).any(|pair| {
-        let at = pair.at();
+    TxNumber::all().any(|queue| {
+        let at = queue.at();
 
         bar.read(TDH::at(at)).into_raw() != bar.read(TDT::at(at)).into_raw()
     })

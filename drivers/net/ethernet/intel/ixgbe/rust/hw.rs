@@ -251,21 +251,28 @@ pub(crate) fn stop(dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
     let rx_off = bar.update(RXCTRL, |r| r.with_rxen(false));
     for pair in Pair::first(MAX_PAIRS) {
         bar.write(RXDCTL::at(pair.at()), RXDCTL::zeroed().with_swflsh(true));
-        bar.write(TXDCTL::at(pair.at()), TXDCTL::zeroed().with_swflsh(true));
+    }
+    for queue in TxNumber::all() {
+        bar.write(TXDCTL::at(queue.at()), TXDCTL::zeroed().with_swflsh(true));
     }
     flush(bar);
 
     // Without a link, transmit queues with packets do not stop. The next reset clears them.
     let transmits = link::state(bar) != Link::Down;
-    let is_enabled = |pair: Pair| -> Result<bool> {
-        Ok(bar.try_read(RXDCTL::at(pair.at()))?.enable()
-            || transmits && bar.try_read(TXDCTL::at(pair.at()))?.enable())
+    let any_is_enabled = || -> Result<bool> {
+        for pair in Pair::first(MAX_PAIRS) {
+            if bar.try_read(RXDCTL::at(pair.at()))?.enable() {
+                return Ok(true);
+            }
+        }
+        for queue in TxNumber::all() {
+            if transmits && bar.try_read(TXDCTL::at(queue.at()))?.enable() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     };
-    let queues_stopped = wait_for(
-        || Pair::first(MAX_PAIRS).try_fold(false, |any, pair| Ok(any || is_enabled(pair)?)),
-        |enabled| !enabled,
-        Delta::from_millis(100),
-    );
+    let queues_stopped = wait_for(any_is_enabled, |enabled| !enabled, Delta::from_millis(100));
     let tx_off = bar.update(DMATXCTL, |r| r.with_te(false));
     let drained = disable_master(bar);
 

@@ -18,63 +18,52 @@ use kernel::{
             Poll,
             RxStopped, //
         },
-        page_pool::{
-            self,
-            Assembler,
-            Polling, //
-        },
+        page_pool::AnyRxRing,
         queue::RingSize,
-        rx_list::{
-            RxList,
-            RxOffloads, //
-        },
+        rx_list::RxList,
         xdp::Attachment, //
     },
-    num::Bounded,
     prelude::*,
-    sync::Arc,
-    time::{
-        delay::sleep_at_least,
-        Delta, //
-    }, //
+    sync::Arc, //
 };
 
 use crate::{
-    desc::{
-        RxInfo,
-        RxStatus, //
-    },
-    mmio::{
-        self,
-        Bar0, //
-    },
+    mmio::Bar0,
     regs::queue::*,
-    stats::PollCounters, //
+    stats::PollCounters,
+    tx::{
+        self,
+        TxRegisters, //
+    }, //
 };
 
 mod buffers;
 mod frames;
 mod lro;
+mod plain;
+mod registers;
 mod xdp;
 
 use self::{
     buffers::{
         Buffers,
         Halves,
-        Pages,
-        HEADER_LEN, //
-    },
-    frames::{
-        Wanted,
-        Words, //
+        Pages, //
     },
     lro::LroRing,
+    plain::Plain,
     xdp::XdpSource, //
 };
 
-pub(crate) use self::buffers::{
-    FrameLimit,
-    MAX_XDP_MTU, //
+pub(crate) use self::{
+    buffers::{
+        FrameLimit,
+        MAX_XDP_MTU, //
+    },
+    registers::{
+        set_drop,
+        RxRegisters, //
+    }, //
 };
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
@@ -169,6 +158,16 @@ impl RxRing {
         }
     }
 
+    /// Stops the queue while others are running, and waits until the NIC accesses neither its ring
+    /// nor its buffers.
+    pub(crate) fn stop(&self, bar: &Bar0<'_>, pair: Pair) -> Result {
+        registers::stop(bar, pair)?;
+        if let Self::Xdp(_) = self {
+            tx::stop(bar, pair.xdp_tx())?;
+        }
+        Ok(())
+    }
+
     /// Returns the register values that describe the ring to the NIC.
     pub(crate) fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
         match self {
@@ -215,27 +214,34 @@ impl RxRing {
 pub(crate) trait Source: Sized {
     /// The buffers.
     type Format: Buffers;
+    /// The ring for them.
+    type Ring: AnyRxRing<Format = Self::Format>;
     /// Whether the NIC aggregates frames.
     const LRO: bool;
 
     /// The ring.
-    fn ring(&self) -> &page_pool::RxRing<Self::Format>;
+    fn ring(&self) -> &Self::Ring;
 
-    /// See [`page_pool::RxRing::dma_address`].
-    fn dma_address(&mut self, napi: &Napi) -> Result<u64>;
+    /// The same.
+    fn ring_mut(&mut self) -> &mut Self::Ring;
 
-    /// See [`page_pool::RxRing::rewind`].
-    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64>;
+    /// Forgets a frame whose rest is not to come.
+    fn forget_frame(&mut self) {}
 
-    /// The number of buffers that the ring has got other than by [`Self::refill`], which the NIC
-    /// was not told of.
-    #[inline]
-    fn recycled(&self) -> usize {
-        0
+    /// The address of the transmit ring for frames that programs send back, if there is one: see
+    /// [`AnyRxRing::dma_address`].
+    fn tx_address(&mut self, _napi: &Napi) -> Result<Option<u64>> {
+        Ok(None)
     }
 
-    /// See [`page_pool::RxRing::refill`]. Includes [`Self::recycled`].
-    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
+    /// As [`Self::tx_address`], of a ring that may have been in use, whose frames are lost.
+    fn rewind_tx(&mut self, _stopped: &RxStopped<'_>) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    /// Rings the doorbell of that ring, if there are new frames.
+    #[inline(always)]
+    fn doorbell(&mut self, _bar: &Bar0<'_>, _pair: Pair, _counters: &PollCounters) {}
 
     /// Moves completed frames to the list, up to `budget`. With `strips`, the NIC has stripped
     /// their VLAN tags.
@@ -268,7 +274,7 @@ impl<S: Source> Ring<S> {
         whole: bool,
         counters: &PollCounters,
     ) -> Result<Self> {
-        if source.ring().missing() > 0 {
+        if source.ring().as_rx_ring().missing() > 0 {
             if whole {
                 return Err(ENOMEM);
             }
@@ -284,19 +290,22 @@ impl<S: Source> Ring<S> {
 
     /// See [`RxRing::rewind`].
     fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
-        let base = self.source.rewind(stopped)?;
-
+        self.source.forget_frame();
         self.strips = strips;
-        Ok(self.registers_at(base))
+        let tx = self.source.rewind_tx(&stopped)?;
+        let base = self.source.ring_mut().rewind(stopped)?;
+
+        Ok(self.registers_at(base, tx))
     }
 
     fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
-        let base = self.source.dma_address(napi)?;
+        let tx = self.source.tx_address(napi)?;
+        let base = self.source.ring_mut().dma_address(napi)?;
 
-        Ok(self.registers_at(base))
+        Ok(self.registers_at(base, tx))
     }
 
-    fn registers_at(&self, base: u64) -> RxRegisters {
+    fn registers_at(&self, base: u64, tx: Option<u64>) -> RxRegisters {
         RxRegisters {
             pair: self.pair,
             base,
@@ -305,7 +314,12 @@ impl<S: Source> Ring<S> {
             needs_limit: S::Format::NEEDS_LIMIT,
             lro: S::LRO,
             strips: self.strips,
-            tail: self.source.ring().tail() as u32,
+            tail: self.source.ring().as_rx_ring().tail() as u32,
+            xdp_tx: tx.map(|base| TxRegisters {
+                queue: self.pair.xdp_tx(),
+                base,
+                bytes: self.len.bytes(),
+            }),
         }
     }
 
@@ -313,23 +327,24 @@ impl<S: Source> Ring<S> {
     /// that polling has to continue.
     #[inline(never)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let missing = self.source.ring().missing() + self.source.recycled();
+        let ring = self.source.ring_mut();
+        let missing = ring.as_rx_ring().missing() + ring.recycled();
         if missing < REFILL_BATCH {
             return true;
         }
 
-        let added = self.source.refill(cx).unwrap_or(0);
+        let added = ring.refill(cx).unwrap_or(0);
         if added < missing {
             counters.rx_no_buffer.add(1);
         }
         if added > 0 {
             // The register write is ordered after the writes to the descriptors.
-            let tail = self.source.ring().tail() as u32;
+            let tail = ring.as_rx_ring().tail() as u32;
             bar.write(RDT::at(self.pair.at()), tail.into());
         }
 
         // With hardly any buffers left, the NIC may raise no interrupt, and nothing would retry.
-        self.source.ring().in_use() >= REFILL_BATCH
+        ring.as_rx_ring().in_use() >= REFILL_BATCH
     }
 
     /// See [`RxRing::poll`].
@@ -338,7 +353,7 @@ impl<S: Source> Ring<S> {
         let mut left = cx.budget();
         let mut packets = 0;
 
-        loop {
+        let has_drained = loop {
             let mut list = RxList::new(cx);
 
             let received = self.source.take(cx, &mut list, self.strips, left, counters);
@@ -357,133 +372,12 @@ impl<S: Source> Ring<S> {
             // It has, if the sender waits for answers and got the first ones: these frames need no
             // interrupt.
             if left == 0 || received.packets == 0 || !filled {
-                return (packets, received.has_drained && filled);
+                break received.has_drained && filled;
             }
-        }
-    }
-}
-
-/// A ring whose frames have their buffers next to each other.
-pub(crate) struct Plain<F: Buffers> {
-    ring: page_pool::RxRing<F>,
-    frames: Assembler,
-}
-
-impl<F: Buffers> Plain<F> {
-    /// Allocates the ring, and buffers as far as there is memory.
-    fn new(dev: &device::Device<Bound>, napi: &Napi, len: RingSize) -> Result<Self> {
-        Ok(Self {
-            ring: page_pool::RxRing::new(dev, napi, len, pool_buffers(len))?,
-            frames: Assembler::new(),
-        })
-    }
-}
-
-impl<F: Buffers> Source for Plain<F> {
-    type Format = F;
-    const LRO: bool = false;
-
-    #[inline]
-    fn ring(&self) -> &page_pool::RxRing<F> {
-        &self.ring
-    }
-
-    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
-    }
-
-    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
-        // The rest of the frame is not to come.
-        self.frames = Assembler::new();
-        self.ring.rewind(stopped)
-    }
-
-    #[inline]
-    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        self.ring.refill(cx)
-    }
-
-    // Not inlined: in a function of its own, the loop's variables stay in registers.
-    #[inline(never)]
-    fn take(
-        &mut self,
-        cx: &Poll<'_>,
-        list: &mut RxList<'_>,
-        strips: bool,
-        budget: usize,
-        counters: &PollCounters,
-    ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
-        let Ok(ring) = self.ring.poll(cx) else {
-            // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
-            return Received::default();
         };
-        take(ring, &mut self.frames, list, wanted, budget, counters)
+        self.source.doorbell(bar, self.pair, counters);
+        (packets, has_drained)
     }
-}
-
-/// Moves completed frames to the list, up to `budget`.
-#[inline(always)]
-fn take<F: Buffers>(
-    mut ring: Polling<'_, '_, F>,
-    frames: &mut Assembler,
-    list: &mut RxList<'_>,
-    wanted: Wanted,
-    budget: usize,
-    counters: &PollCounters,
-) -> Received {
-    let mut left = budget;
-    let mut bytes = 0;
-    // Hardly any: these are counted, rather than the others.
-    let mut unverified = 0;
-
-    while left != 0 {
-        let Some(done) = ring.next() else {
-            break;
-        };
-        let words = Words {
-            status: RxStatus::from_raw(done.status),
-            info: RxInfo::from_raw(done.info),
-        };
-
-        match done.buffer {
-            // Fast path: nearly all frames have one buffer, no error, and nothing to report but
-            // their checksum.
-            Some(buffer)
-                if words.status.is_ordinary()
-                    && !words.info.has_hash()
-                    && buffer.len() >= HEADER_LEN
-                    && frames.is_between_frames() =>
-            {
-                let verified = wanted.is_verified(words.status);
-
-                left -= 1;
-                bytes += u64::from(buffer.len());
-                unverified += u64::from(!verified);
-                list.push_buffer(
-                    buffer,
-                    words.info.protocol(),
-                    verified,
-                    RxOffloads::default(),
-                );
-            }
-            Some(buffer) => {
-                let taken = frames::take(frames, buffer, words, wanted, list, counters);
-                if let Some((len, verified)) = taken {
-                    left -= 1;
-                    bytes += u64::from(len);
-                    unverified += u64::from(!verified);
-                }
-            }
-            // The buffer went back to the pool. Its frame is lost.
-            None => {
-                counters.rx_bad_descriptors.add(1);
-                frames.discard(words.status.eop());
-            }
-        }
-    }
-
-    Received::of(list, counters, budget, left, bytes, unverified)
 }
 
 impl Received {
@@ -511,111 +405,5 @@ impl Received {
             csum_good: (packets as u64)
                 .saturating_sub(unverified.saturating_sub(lost.unverified as u64)),
         }
-    }
-}
-
-/// Sets whether these many queues, which are running, drop frames when they have no buffers left.
-pub(crate) fn set_drop(bar: &Bar0<'_>, pairs: u16, drop: bool) -> Result {
-    for pair in Pair::first(pairs) {
-        bar.update(SRRCTL::at(pair.at()), |r| r.with_drop_en(drop))?;
-    }
-    Ok(())
-}
-
-/// Stops a queue while others are running, and waits until the NIC accesses neither its ring nor
-/// its buffers (datasheet 4.6.7.1.2).
-///
-/// Frames for it that arrive meanwhile, or wait in the packet buffer, are dropped. The filters may
-/// go on to select it: those of one queue have no other to select.
-pub(crate) fn stop(bar: &Bar0<'_>, pair: Pair) -> Result {
-    let at = pair.at();
-
-    // The NIC writes back what it has received.
-    bar.update(RXDCTL::at(at), |r| r.with_enable(false).with_swflsh(true))?;
-    mmio::wait_for(
-        || bar.try_read(RXDCTL::at(pair.at())),
-        |r| !r.enable(),
-        Delta::from_millis(100),
-    )?;
-    // The datasheet wants a delay before the memory is freed.
-    sleep_at_least(Delta::from_micros(100));
-    Ok(())
-}
-
-/// The register values that describe a receive ring to the NIC.
-#[derive(Clone, Copy)]
-pub(crate) struct RxRegisters {
-    pair: Pair,
-    base: u64,
-    bytes: u32,
-    tail: u32,
-    buffer_kib: u32,
-    needs_limit: bool,
-    lro: bool,
-    strips: bool,
-}
-
-impl RxRegisters {
-    /// Whether the NIC aggregates frames.
-    pub(crate) fn lro(&self) -> bool {
-        self.lro
-    }
-
-    /// Whether the ring has buffers for all frames up to a limit.
-    pub(crate) fn takes(&self, limit: FrameLimit) -> bool {
-        !self.needs_limit || limit.fits_half()
-    }
-
-    /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
-    ///
-    /// All buffers pass to the NIC. With `drop`, the queue drops frames when it has no buffers
-    /// left, rather than stalling the other queues.
-    pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>, drop: bool) -> Result {
-        let at = self.pair.at();
-
-        bar.write(RXDCTL::at(at), RXDCTL::zeroed());
-        bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
-        bar.write(RDBAH::at(at), ((self.base >> 32) as u32).into());
-        bar.write(RDLEN::at(at), self.bytes.into());
-        bar.write(RDH::at(at), RDH::zeroed());
-        bar.write(RDT::at(at), RDT::zeroed());
-
-        bar.write(
-            SRRCTL::at(at),
-            SRRCTL::zeroed()
-                .with_drop_en(drop)
-                .with_const_desctype::<1>()
-                .with_const_bsizeheader::<4>()
-                .with_bsizepacket(Bounded::<u32, 5>::from_expr(self.buffer_kib & 0x1f)),
-        );
-
-        if self.lro {
-            bar.write(
-                RSCCTL::at(at),
-                RSCCTL::zeroed().with_rscen(true).with_const_maxdesc::<3>(),
-            );
-        }
-
-        bar.write(
-            RXDCTL::at(at),
-            RXDCTL::zeroed().with_enable(true).with_vme(self.strips),
-        );
-        // Not `at` itself: the compiler would lose sight of its bounds if it had an address.
-        mmio::wait_for(
-            || bar.try_read(RXDCTL::at(self.pair.at())),
-            |r| r.enable(),
-            Delta::from_millis(100),
-        )
-        .inspect_err(|_| {
-            dev_err!(
-                dev,
-                "receive queue {} was not enabled in time\n",
-                self.pair.at()
-            )
-        })?;
-
-        // The tail may only be written when the queue is enabled.
-        bar.write(RDT::at(at), self.tail.into());
-        Ok(())
     }
 }

@@ -121,6 +121,10 @@ counters! {
         rx_no_buffer,
         /// Frames that a program has dropped.
         rx_xdp_dropped,
+        /// Frames that a program has sent back, which count as sent.
+        rx_xdp_transmitted,
+        /// Times that the NIC was told of such frames.
+        rx_xdp_doorbells,
         /// Frames that a program has redirected.
         rx_xdp_redirected,
         /// Frames that were dropped as their program has failed.

@@ -54,7 +54,8 @@ use crate::{
         self,
         TxTemplate,
         TX_MAX_PACKET,
-        TX_MAX_SEGMENT, //
+        TX_MAX_SEGMENT,
+        TX_MIN_LEN, //
     },
     mmio::Bar0,
     offload::Offload,
@@ -75,7 +76,10 @@ mod registers;
 /// A transmit queue, with the doorbell of this driver.
 pub(crate) type TxQueue<'a> = queue::TxQueue<'a, Deferring>;
 
-pub(crate) use self::registers::TxRegisters;
+pub(crate) use self::registers::{
+    stop,
+    TxRegisters, //
+};
 
 /// Maximum number of descriptors per packet: the NIC accepts up to 40.
 const MAX_DESCRIPTORS: usize = 40;
@@ -107,8 +111,8 @@ fn wake_at(len: usize) -> usize {
 /// interrupt, so a busy ring has room in time.
 const MAX_COMPLETED: usize = 64;
 
-/// Minimum length of a packet, in bytes; the NIC does not send shorter ones.
-const MIN_LEN: u32 = 17;
+/// Minimum length of a packet, in bytes.
+const MIN_LEN: u32 = TX_MIN_LEN as u32;
 
 /// Creates both sides of a ring of `napi`.
 pub(crate) fn ring<'a>(
@@ -147,7 +151,7 @@ impl TxRing<'_> {
     /// Returns the register values that describe the ring to the NIC.
     pub(crate) fn registers(&self) -> TxRegisters {
         TxRegisters {
-            pair: self.pair,
+            queue: self.pair.tx(),
             base: self.desc.dma_address(),
             bytes: self.desc.bytes(),
         }

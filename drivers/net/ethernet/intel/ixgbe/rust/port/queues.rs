@@ -22,7 +22,6 @@ use crate::{
     flow,
     regs::queue::Pair,
     rx::{
-        self,
         FrameLimit,
         Offloads,
         RxRing, //
@@ -64,10 +63,10 @@ impl QueueMgmtOps for PortDriver {
         port: Pin<&Port<'bound>>,
         _netdev: &Device,
         queue: u16,
-        _rx: &mut RxRing,
+        rx: &mut RxRing,
         _lock: &mut OpsLocked<'bound>,
     ) -> Result {
-        rx::stop(&port.bar, Pair::new(queue).ok_or(EINVAL)?)
+        rx.stop(&port.bar, Pair::new(queue).ok_or(EINVAL)?)
     }
 
     fn start_rx<'bound>(

@@ -43,10 +43,44 @@ impl Pair {
         usize::from(self.0 & (MAX_PAIRS - 1))
     }
 
+    /// The transmit queue of the pair.
+    #[inline(always)]
+    pub(crate) fn tx(self) -> TxNumber {
+        TxNumber(self.0)
+    }
+
+    /// The transmit queue of the frames that programs send back, which the pair has received.
+    #[inline(always)]
+    pub(crate) fn xdp_tx(self) -> TxNumber {
+        TxNumber(self.0 + MAX_PAIRS)
+    }
+
     /// The vector of the pair has its number; this is the vector's bit where there is one for each.
     #[inline(always)]
     pub(crate) fn bit(self) -> u32 {
         1 << self.at()
+    }
+}
+
+/// Number of transmit queues that the driver can use.
+const TX_QUEUES: u16 = 2 * MAX_PAIRS;
+
+const _: () = assert!(TX_QUEUES.is_power_of_two() && TX_QUEUES as usize <= QUEUES);
+
+/// Number of a transmit queue: those of the pairs, and behind them those for XDP.
+#[derive(Clone, Copy)]
+pub(crate) struct TxNumber(u16);
+
+impl TxNumber {
+    /// Returns all of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..TX_QUEUES).map(Self)
+    }
+
+    /// The place of the queue's registers, as [`Pair::at`].
+    #[inline(always)]
+    pub(crate) fn at(self) -> usize {
+        usize::from(self.0 & (TX_QUEUES - 1))
     }
 }
 
@@ -146,5 +180,19 @@ mod tests {
         assert_eq!(Pair::first(3).map(Pair::at).sum::<usize>(), 3);
         assert_eq!(Pair::first(u16::MAX).count(), usize::from(MAX_PAIRS));
         assert_eq!(Pair::first(2).fold(0, |bits, pair| bits | pair.bit()), 3);
+    }
+
+    #[test]
+    fn no_transmit_queue_is_that_of_two() {
+        let mut queues = 0_u32;
+
+        for pair in Pair::first(MAX_PAIRS) {
+            for number in [pair.tx(), pair.xdp_tx()] {
+                assert_eq!(queues & 1 << number.at(), 0);
+                queues |= 1 << number.at();
+            }
+        }
+        assert_eq!(queues, u32::MAX);
+        assert_eq!(TxNumber::all().map(TxNumber::at).sum::<usize>(), 31 * 16);
     }
 }

@@ -23,18 +23,24 @@
 //! `ixgbe` relies on the same.
 
 use kernel::{
-    net::page_pool::{
-        ChainFormat,
-        Continuation,
-        Layout,
-        RxFormat, //
+    net::{
+        page_pool::{
+            ChainFormat,
+            Continuation,
+            Layout,
+            RxFormat, //
+        },
+        xdp::XdpFormat, //
     },
     prelude::*, //
 };
 
 use crate::desc::{
+    self,
     RxInfo,
-    RxStatus, //
+    RxStatus,
+    TxData,
+    TX_MIN_LEN, //
 };
 
 /// Length of an Ethernet header. The NIC does not receive shorter frames.
@@ -164,6 +170,20 @@ buffers!(
         None => PAGE,
     }
 );
+
+impl XdpFormat for Xdp {
+    const MIN_LEN: u16 = TX_MIN_LEN;
+
+    #[inline(always)]
+    fn tx_descriptor(address: u64, len: u16) -> [u64; 2] {
+        desc::tx_whole_frame(address, len)
+    }
+
+    #[inline(always)]
+    fn is_sent(status: u64) -> bool {
+        TxData::from_raw(status).dd()
+    }
+}
 
 const _: () = assert!(!Pages::NEEDS_LIMIT && !Xdp::NEEDS_LIMIT && !Lro::NEEDS_LIMIT);
 

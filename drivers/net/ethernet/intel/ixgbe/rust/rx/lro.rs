@@ -14,11 +14,9 @@ use kernel::{
     net::{
         napi::{
             Napi,
-            Poll,
-            RxStopped, //
+            Poll, //
         },
         page_pool::{
-            self,
             ChainRing,
             Chained,
             Piece, //
@@ -67,24 +65,17 @@ impl LroRing {
 
 impl Source for LroRing {
     type Format = Lro;
+    type Ring = ChainRing<Lro>;
     const LRO: bool = true;
 
     #[inline]
-    fn ring(&self) -> &page_pool::RxRing<Lro> {
+    fn ring(&self) -> &ChainRing<Lro> {
         &self.ring
     }
 
-    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
-    }
-
-    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
-        self.ring.rewind(stopped)
-    }
-
     #[inline]
-    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        self.ring.refill(cx)
+    fn ring_mut(&mut self) -> &mut ChainRing<Lro> {
+        &mut self.ring
     }
 
     #[inline(never)]

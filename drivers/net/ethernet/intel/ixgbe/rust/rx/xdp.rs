@@ -10,16 +10,14 @@ use kernel::{
         self,
         Bound, //
     },
+    io::register::Array,
     net::{
         napi::{
             Napi,
             Poll,
             RxStopped, //
         },
-        page_pool::{
-            Assembler,
-            RxRing, //
-        },
+        page_pool::Assembler,
         queue::RingSize,
         rx_list::RxList,
         xdp::{
@@ -44,6 +42,7 @@ use super::{
         Wanted,
         Words, //
     },
+    plain,
     pool_buffers,
     Received,
     Source, //
@@ -53,6 +52,8 @@ use crate::{
         RxInfo,
         RxStatus, //
     },
+    mmio::Bar0,
+    regs::queue::*,
     stats::PollCounters, //
 };
 
@@ -81,31 +82,38 @@ impl XdpSource {
 
 impl Source for XdpSource {
     type Format = Xdp;
+    type Ring = XdpRing<Xdp>;
     const LRO: bool = false;
 
     #[inline]
-    fn ring(&self) -> &RxRing<Xdp> {
+    fn ring(&self) -> &XdpRing<Xdp> {
         &self.ring
     }
 
-    fn dma_address(&mut self, napi: &Napi) -> Result<u64> {
-        self.ring.dma_address(napi)
+    #[inline]
+    fn ring_mut(&mut self) -> &mut XdpRing<Xdp> {
+        &mut self.ring
     }
 
-    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<u64> {
-        // The rest of the frame is not to come.
+    fn forget_frame(&mut self) {
         self.frames = Assembler::new();
-        self.ring.rewind(stopped)
+    }
+
+    fn tx_address(&mut self, napi: &Napi) -> Result<Option<u64>> {
+        self.ring.tx_dma_address(napi).map(Some)
+    }
+
+    fn rewind_tx(&mut self, stopped: &RxStopped<'_>) -> Result<Option<u64>> {
+        self.ring.rewind_tx(stopped).map(Some)
     }
 
     #[inline]
-    fn recycled(&self) -> usize {
-        self.ring.recycled()
-    }
-
-    #[inline]
-    fn refill(&mut self, cx: &Poll<'_>) -> Result<usize> {
-        self.ring.refill(cx)
+    fn doorbell(&mut self, bar: &Bar0<'_>, pair: Pair, counters: &PollCounters) {
+        if let Some(tail) = self.ring.take_tx_tail() {
+            counters.rx_xdp_doorbells.add(1);
+            // The register write is ordered after the writes to the descriptors.
+            bar.write(TDT::at(pair.xdp_tx().at()), (tail as u32).into());
+        }
     }
 
     fn take(
@@ -128,7 +136,7 @@ impl Source for XdpSource {
             None => self
                 .ring
                 .poll_without(cx)
-                .map(|ring| super::take(ring, frames, list, wanted, budget, counters)),
+                .map(|ring| plain::take(ring, frames, list, wanted, budget, counters)),
         };
         received.unwrap_or_default()
     }
@@ -150,6 +158,8 @@ fn run<'p>(
     let mut bytes = 0;
     let mut unverified = 0;
     let mut dropped = 0;
+    let mut transmitted = 0;
+    let mut transmitted_bytes = 0;
     let mut redirected = 0;
 
     while left != 0 {
@@ -188,6 +198,11 @@ fn run<'p>(
                 unverified += 1;
                 dropped += 1;
             }
+            Verdict::Transmitted(len) => {
+                unverified += 1;
+                transmitted += 1;
+                transmitted_bytes += u64::from(len);
+            }
             Verdict::Redirected => {
                 unverified += 1;
                 redirected += 1;
@@ -201,6 +216,11 @@ fn run<'p>(
 
     if dropped != 0 {
         counters.rx_xdp_dropped.add(dropped);
+    }
+    if transmitted != 0 {
+        counters.rx_xdp_transmitted.add(transmitted);
+        counters.tx_packets.add(transmitted);
+        counters.tx_bytes.add(transmitted_bytes);
     }
     if redirected != 0 {
         counters.rx_xdp_redirected.add(redirected);

@@ -24,15 +24,15 @@ use crate::{
 /// The register values that describe a transmit ring to the NIC.
 #[derive(Clone, Copy)]
 pub(crate) struct TxRegisters {
-    pub(super) pair: Pair,
-    pub(super) base: u64,
-    pub(super) bytes: u32,
+    pub(crate) queue: TxNumber,
+    pub(crate) base: u64,
+    pub(crate) bytes: u32,
 }
 
 impl TxRegisters {
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
     pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
-        let at = self.pair.at();
+        let at = self.queue.at();
 
         // A reset may leave a limit on the rate of the queue.
         bar.write_reg(RTTDQSEL::zeroed().with_txdq_idx(Bounded::<u32, 7>::from_expr(at as u32)));
@@ -56,10 +56,36 @@ impl TxRegisters {
                 .with_enable(true),
         );
         mmio::wait_for(
-            || bar.try_read(TXDCTL::at(self.pair.at())),
+            || bar.try_read(TXDCTL::at(self.queue.at())),
             |r| r.enable(),
             Delta::from_millis(100),
         )
         .inspect_err(|_| dev_err!(dev, "transmit queue {} was not enabled in time\n", at))
     }
+}
+
+/// Stops a queue while others are running, and waits until the NIC does not access its ring or what
+/// is in it (datasheet 4.6.8.2).
+///
+/// Without a link, this fails if there are frames that the NIC has not sent.
+pub(crate) fn stop(bar: &Bar0<'_>, queue: TxNumber) -> Result {
+    mmio::wait_for(
+        || {
+            let (head, tail) = (TDH::at(queue.at()), TDT::at(queue.at()));
+            Ok((
+                bar.try_read(head)?.into_raw(),
+                bar.try_read(tail)?.into_raw(),
+            ))
+        },
+        |(head, tail)| head == tail,
+        Delta::from_millis(100),
+    )?;
+    bar.update(TXDCTL::at(queue.at()), |r| {
+        r.with_enable(false).with_swflsh(true)
+    })?;
+    mmio::wait_for(
+        || bar.try_read(TXDCTL::at(queue.at())),
+        |r| !r.enable(),
+        Delta::from_millis(100),
+    )
 }

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A driver of a device without hardware, whose frames programs see.
+
+use super::{
+    super::{
+        super::{
+            queue_mgmt::{
+                QueueMgmtOps,
+                RxQueueAlloc, //
+            },
+            xdp::XdpOps,
+            Device,
+            Driver,
+            Feature,
+            Features,
+            Immediate,
+            Info,
+            Locks,
+            MacAddress,
+            Opening,
+            OpsLocked,
+            OptionalOps, //
+        },
+        registered::Registered, //
+    },
+    program::Program, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    error::to_result,
+    net::{
+        napi::{
+            Napi,
+            Poll,
+            Polled,
+            RxStopped, //
+        },
+        page_pool::{
+            AnyRxRing,
+            Layout,
+            RxFormat,
+            RxRing, //
+        },
+        queue::{
+            RingSize,
+            TxQueue,
+            Xmit, //
+        },
+        skbuff::{
+            SkBuff,
+            TxSkBuff, //
+        },
+        xdp::{
+            Attachment,
+            XdpFormat,
+            XdpRing, //
+        }, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+use core::{
+    ops::Deref,
+    ptr, //
+};
+
+pub(super) const DONE: u64 = 1;
+const QUEUES: usize = 2;
+pub(super) const MAX_MTU: u32 = 3000;
+const LEN: RingSize = RingSize::of::<16>();
+
+pub(super) const fn done(len: u16) -> u64 {
+    (len as u64) << 32 | DONE
+}
+
+macro_rules! format {
+    ($name:ident, $headroom:expr) => {
+        pub(super) struct $name;
+
+        impl RxFormat for $name {
+            const LAYOUT: Layout = match Layout::new($headroom, 3072) {
+                Some(layout) => layout,
+                None => panic!("the buffer does not fit"),
+            };
+            const DONE: u64 = DONE;
+
+            fn len(status: u64) -> u16 {
+                (status >> 32) as u16
+            }
+        }
+    };
+}
+
+impl XdpFormat for Wide {
+    const MIN_LEN: u16 = 17;
+
+    fn tx_descriptor(address: u64, len: u16) -> [u64; 2] {
+        [address, u64::from(len) << 32]
+    }
+
+    fn is_sent(status: u64) -> bool {
+        status & DONE != 0
+    }
+}
+
+format!(Narrow, 64);
+format!(Wide, 256);
+
+#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
+pub(super) enum Ring {
+    Plain(RxRing<Narrow>),
+    /// With a second one of the same instance.
+    Xdp(XdpRing<Wide>, XdpRing<Wide>),
+}
+
+impl Ring {
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result {
+        match self {
+            Self::Plain(ring) => ring.rewind(stopped),
+            Self::Xdp(ring, _) => {
+                ring.rewind_tx(&stopped)?;
+                ring.rewind(stopped)
+            }
+        }
+        .map(drop)
+    }
+
+    /// Whether the address of the transmit ring is there once, or not at all if the ring is for
+    /// later.
+    fn is_told_once(&mut self, napi: &Napi, is_for_later: bool) -> bool {
+        match self {
+            Self::Plain(_) => true,
+            Self::Xdp(ring, _) => {
+                let told = [(); 2].map(|()| ring.tx_dma_address(napi));
+
+                if is_for_later {
+                    told == [Err(EINVAL); 2]
+                } else {
+                    told[0].is_ok() && told[1] == Err(EBUSY)
+                }
+            }
+        }
+    }
+}
+
+/// A part of a test in the poll function of the first queue.
+pub(super) type Job = fn(&mut XdpRing<Wide>, &mut XdpRing<Wide>, &Attachment, &Poll<'_>) -> Result;
+
+/// The device that a test wants, and what it has seen.
+#[pin_data]
+pub(super) struct Plan {
+    #[pin]
+    job: SpinLock<Option<Job>>,
+    errno: Atomic<i32>,
+    /// The number of rings that each queue had.
+    made: [Atomic<u32>; QUEUES],
+    /// The queue that gets no other memory.
+    pub(super) fails: Atomic<usize>,
+    /// The queue that does not start with other memory.
+    pub(super) fails_to_start: Atomic<usize>,
+}
+
+impl Plan {
+    /// The number of rings of each queue since this was called last.
+    pub(super) fn made(&self) -> [u32; QUEUES] {
+        self.made.each_ref().map(|made| made.xchg(0, Relaxed))
+    }
+}
+
+pub(super) struct Nic;
+
+pub(super) struct Data<'bound> {
+    plan: Arc<Plan>,
+    parent: &'bound device::Device<Bound>,
+    program: Attachment,
+}
+
+impl Data<'_> {
+    fn ring(&self, napi: &Napi, queue: usize, is_for_later: bool) -> Result<Ring> {
+        self.plan.made[queue].fetch_add(1, Relaxed);
+        let mut ring = if self.program.is_in_use() {
+            Ring::Xdp(
+                XdpRing::new(self.parent, napi, LEN, 16)?,
+                XdpRing::new(self.parent, napi, LEN, 16)?,
+            )
+        } else {
+            Ring::Plain(RxRing::new(self.parent, napi, LEN, 16)?)
+        };
+
+        if !ring.is_told_once(napi, is_for_later) {
+            return Err(EBADFD);
+        }
+        Ok(ring)
+    }
+}
+
+#[vtable]
+impl Driver for Nic {
+    type Bus = device::Device<Bound>;
+    type Setup = Arc<Plan>;
+    type Data<'bound> = Data<'bound>;
+    type Poller<'bound> = Ring;
+    type Tx<'bound> = ();
+    type Doorbell = Immediate;
+
+    const OPS_LOCK: bool = true;
+
+    fn probe<'bound>(
+        bus: &'bound Self::Bus,
+        plan: Arc<Plan>,
+    ) -> Result<(Info, impl PinInit<Data<'bound>, Error>)> {
+        let info = Info {
+            queues: QUEUES as u16,
+            default_queues: QUEUES as u16,
+            max_mtu: 9000,
+            features: Features::NONE.with(Feature::RxChecksum),
+            ..Info::new(MacAddress::from([2, 0, 0, 0, 0, 4]))
+        };
+
+        Ok((
+            info,
+            Ok(Data {
+                plan,
+                parent: bus,
+                program: Attachment::new(),
+            }),
+        ))
+    }
+
+    fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
+        let data = cx.data().get_ref();
+
+        for queue in 0..QUEUES {
+            cx.add_virtual_queue_vector(|napi| Ok((data.ring(napi, queue, false)?, ())))?;
+        }
+        Ok(())
+    }
+
+    fn start<'bound>(_: Pin<&Data<'bound>>, _: &Device, _: &mut Locks<'bound>) -> Result {
+        Ok(())
+    }
+
+    fn quiesce<'bound>(_: Pin<&Data<'bound>>, _: &Device, _: &mut Locks<'bound>) -> Result {
+        Ok(())
+    }
+
+    fn poll<'bound>(data: Pin<&Data<'bound>>, ring: &mut Ring, cx: &Poll<'_>) -> Polled {
+        if cx.rx_mapping() == 1 {
+            // Elsewhere the lock is taken with bottom halves enabled.
+            let job = data.plan.job.try_lock().and_then(|mut job| job.take());
+
+            if let Some(job) = job {
+                let result = match ring {
+                    Ring::Xdp(ring, other) => job(ring, other, &data.program, cx),
+                    Ring::Plain(_) => Err(ENXIO),
+                };
+                let errno = result.map_or_else(Error::to_errno, |()| 0);
+                data.plan.errno.store(errno, Relaxed);
+            }
+        }
+        Polled::Idle { received: 0 }
+    }
+
+    fn rearm<'bound>(_: Pin<&Data<'bound>>, _: u16) {}
+
+    fn start_xmit<'bound, 'call>(
+        _: Pin<&Data<'bound>>,
+        (): &mut (),
+        _: &TxQueue<'_>,
+        skb: TxSkBuff<'call>,
+        _: bool,
+    ) -> Xmit<'call> {
+        SkBuff::from(skb).consume();
+        Xmit::Taken
+    }
+
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.queue_mgmt().xdp();
+}
+
+impl QueueMgmtOps for Nic {
+    type Rx<'bound> = Ring;
+
+    fn rx<'a, 'bound: 'a>(poller: &'a mut Ring) -> &'a mut Ring {
+        poller
+    }
+
+    fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<Ring> {
+        let (data, queue) = (cx.data().get_ref(), usize::from(cx.queue()));
+
+        if data.plan.fails.load(Relaxed) == queue {
+            return Err(ENOMEM);
+        }
+        data.ring(cx.napi(), queue, true)
+    }
+
+    fn stop_rx<'bound>(
+        _: Pin<&Data<'bound>>,
+        _: &Device,
+        _: u16,
+        _: &mut Ring,
+        _: &mut OpsLocked<'bound>,
+    ) -> Result {
+        Ok(())
+    }
+
+    fn start_rx<'bound>(
+        data: Pin<&Data<'bound>>,
+        _: &Device,
+        stopped: RxStopped<'_>,
+        queue: u16,
+        ring: &mut Ring,
+        _: &mut OpsLocked<'bound>,
+    ) -> Result {
+        ring.rewind(stopped)?;
+        let fails = data
+            .plan
+            .fails_to_start
+            .cmpxchg(queue.into(), usize::MAX, Relaxed);
+        fails.map_or(Ok(()), |_| Err(EIO))
+    }
+}
+
+impl XdpOps for Nic {
+    const MAX_MTU: u32 = MAX_MTU;
+
+    fn attachment<'a>(data: &'a Data<'_>) -> &'a Attachment {
+        &data.program
+    }
+}
+
+/// A registered device.
+pub(super) struct XdpDevice {
+    pub(super) device: Registered<Nic>,
+    pub(super) plan: Arc<Plan>,
+}
+
+impl Deref for XdpDevice {
+    type Target = Registered<Nic>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.device
+    }
+}
+
+impl XdpDevice {
+    pub(super) fn new() -> Result<Self> {
+        let plan = Arc::pin_init(
+            pin_init!(Plan {
+                job <- new_spinlock!(None),
+                errno: Atomic::new(0),
+                made: [const { Atomic::new(0) }; QUEUES],
+                fails: Atomic::new(usize::MAX),
+                fails_to_start: Atomic::new(usize::MAX),
+            }),
+            GFP_KERNEL,
+        )?;
+
+        Ok(Self {
+            device: Registered::new("rust_net_xdp", plan.clone())?,
+            plan,
+        })
+    }
+
+    /// Attaches a program, or none, as the core does. Returns whether a refusal had a reason, too.
+    pub(super) fn attach(&self, program: Option<&Program>) -> (Result, bool) {
+        let program = program.map_or(ptr::null_mut(), |program| program.as_raw());
+        let mut extack = bindings::netlink_ext_ack::default();
+        let mut request = bindings::netdev_bpf {
+            command: bindings::bpf_netdev_command_XDP_SETUP_PROG,
+            __bindgen_anon_1: bindings::netdev_bpf__bindgen_ty_1 {
+                __bindgen_anon_1: bindings::netdev_bpf__bindgen_ty_1__bindgen_ty_1 {
+                    flags: 0,
+                    prog: program,
+                    extack: &mut extack,
+                },
+            },
+        };
+        let result = self.with_rtnl(|dev| {
+            // SAFETY: The device is registered, and both locks are held. The program is valid.
+            unsafe {
+                if !program.is_null() {
+                    bindings::bpf_prog_inc(program);
+                }
+                bindings::netdev_lock_ops(dev);
+                let bpf = (*(*dev).netdev_ops).ndo_bpf;
+                let result = bpf.map_or(EOPNOTSUPP.to_errno(), |bpf| bpf(dev, &mut request));
+                bindings::netdev_unlock_ops(dev);
+                if result != 0 && !program.is_null() {
+                    bindings::bpf_prog_put(program);
+                }
+                to_result(result)
+            }
+        });
+        (result, !extack._msg.is_null())
+    }
+
+    /// Runs a part of a test in the poll function of the first queue.
+    pub(super) fn run(&self, job: Job) -> Result {
+        let inner = self.registration.as_ref().ok_or(ENODEV)?.inner();
+
+        self.plan.errno.store(EINPROGRESS.to_errno(), Relaxed);
+        *self.plan.job.lock() = Some(job);
+        Locks::with(inner.dev(), |locks| {
+            let vector = inner.rx_vector(0, locks.ops()).ok_or(ENODEV)?;
+
+            // SAFETY: It exists while the device is up, which does not change with the locks held.
+            unsafe {
+                bindings::local_bh_disable();
+                bindings::napi_schedule(vector.as_ref().napi().as_raw());
+                bindings::local_bh_enable();
+            }
+            Ok::<_, Error>(())
+        })?;
+        self.wait_for_polls();
+        to_result(self.plan.errno.load(Relaxed))
+    }
+
+    /// Whether the device has page pools.
+    pub(super) fn has_pools(&self) -> bool {
+        // SAFETY: The device is registered, and tests alone change this.
+        unsafe { !(*self.dev()).page_pools.first.is_null() }
+    }
+}

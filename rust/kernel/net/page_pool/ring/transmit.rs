@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Frames that leave by the device that has received them, without having been packets.
+//!
+//! A buffer stays mapped by its pool, and goes back there when the NIC has sent the frame. The pool
+//! removes its mappings when it is destroyed, also those of buffers that are on their way. So a
+//! [`TxRing`] is part of the memory of a receive queue: it goes with the receive ring, in front of
+//! the pool, when the NIC accesses neither of them.
+
+use super::{
+    super::{
+        dma_address,
+        CpuBuffer, //
+    },
+    recycling::Recycling,
+    Places,
+    RxFormat,
+    RxRing,
+    RxRingMemory,
+    RxSlots, //
+};
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    dma::DmaAddress,
+    net::{
+        napi::{
+            Napi,
+            RxStopped, //
+        },
+        queue::{
+            bus_address,
+            RingMemory,
+            RingSize,
+            RingSlots, //
+        }, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+use core::{
+    marker::PhantomData,
+    mem::{
+        self,
+        MaybeUninit, //
+    },
+    ptr, //
+};
+
+/// The most pages that C takes back in one call: it has an array of this length on its stack.
+const BULK: usize = bindings::XDP_BULK_QUEUE_SIZE as usize;
+
+/// The formats of a NIC whose received frames can leave by it: its descriptors for both directions
+/// are two words of 64 bits, little-endian.
+pub trait XdpFormat: RxFormat {
+    /// The fewest bytes of a frame that the NIC sends. Shorter ones are padded with zeroes.
+    const MIN_LEN: u16;
+
+    /// The descriptor of a whole frame of `len` bytes at an address, which has the NIC report when
+    /// it has sent it.
+    fn tx_descriptor(address: u64, len: u16) -> [u64; 2];
+
+    /// Whether the NIC has sent the frame of a descriptor, by the second word.
+    fn is_sent(status: u64) -> bool;
+}
+
+/// A ring of frames that the NIC sends.
+///
+/// It is used by the poll function that uses the receive ring, which neither waits for a lock nor
+/// is entered again.
+///
+/// # Invariants
+///
+/// - `slots` are those of memory that belongs to the NAPI instance of the receive ring that `self`
+///   is made for, which keeps it as long as it keeps the memory of that. No other handle uses it.
+/// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
+///   the ring has. Descriptors from `next_done` to `next_free` have a buffer, the others have none.
+pub(in crate::net) struct TxRing<F: XdpFormat> {
+    slots: RxSlots,
+    /// The descriptor that the NIC completes next.
+    next_done: usize,
+    /// The descriptor that is given to the NIC next.
+    next_free: usize,
+    /// The position up to which the NIC was told of frames.
+    told: usize,
+    address: u64,
+    /// A NIC may have got the address since `self` was made.
+    is_told: bool,
+    // Invariant, as for `RxRing`.
+    _format: PhantomData<fn(F) -> F>,
+}
+
+impl<F: XdpFormat> TxRing<F> {
+    /// Makes the ring of `napi`, in front of the receive ring: objects are dropped in this order.
+    pub(in crate::net) fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        len: RingSize,
+    ) -> Result<Self> {
+        napi.check_parent(dev)?;
+
+        let memory = RxRingMemory {
+            desc: RingMemory::new(dev, len)?,
+            buffers: Places::new(len.get())?,
+        };
+        let address = memory.desc.address();
+        // INVARIANT: Both are of this memory.
+        let slots = RxSlots {
+            desc: memory.desc.slots(),
+            buffers: memory.buffers.first()?,
+        };
+
+        napi.attach(Arc::new(memory, GFP_KERNEL)?)?;
+        // INVARIANT: `napi` owns the memory, which is empty, and there is no other handle.
+        Ok(Self {
+            slots,
+            next_done: 0,
+            next_free: 0,
+            told: 0,
+            address,
+            is_told: false,
+            _format: PhantomData,
+        })
+    }
+
+    /// The address of the first descriptor, for a NIC that is about to start. `rx` must be the
+    /// receive ring.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RxRing::dma_address`].
+    pub(in crate::net) fn dma_address(&mut self, rx: &RxRing<F>, napi: &Napi) -> Result<u64> {
+        if napi.id() != rx.pool.napi {
+            return Err(EINVAL);
+        }
+        if mem::replace(&mut self.is_told, true) {
+            return Err(EBUSY);
+        }
+        Ok(self.address)
+    }
+
+    /// Lets the NIC begin with the first descriptor again. Frames that it has not sent are lost.
+    /// Returns the address of that descriptor.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the queue that has stopped is not that of `rx`; [`EBUSY`] if interrupts are
+    /// disabled: buffers return to their pool.
+    ///
+    /// # Safety
+    ///
+    /// `rx` must be the receive ring that `self` was made for.
+    pub(in crate::net) unsafe fn rewind(
+        &mut self,
+        rx: &RxRing<F>,
+        stopped: &RxStopped<'_>,
+    ) -> Result<u64> {
+        if !stopped.napi().has(rx.pool.napi) {
+            return Err(EINVAL);
+        }
+        // SAFETY: There are no requirements.
+        if unsafe { bindings::irqs_disabled() } {
+            return Err(EBUSY);
+        }
+        while self.next_done != self.next_free {
+            let place = self.slots.desc.place(self.next_done);
+
+            // SAFETY: It is the instance of `rx` that has stopped, so by the type invariants the
+            // memory exists, with no other access to it.
+            drop(unsafe { self.slots.buffer(place) }.take());
+            // INVARIANT: It has no buffer.
+            self.next_done = self.next_done.wrapping_add(RingSlots::WORDS);
+        }
+        // INVARIANT: None has one.
+        (self.next_done, self.next_free, self.told) = (0, 0, 0);
+        self.is_told = true;
+        Ok(self.address)
+    }
+
+    /// The descriptor behind the last frame, for the NIC's tail register, if there are frames that
+    /// it was not told of.
+    #[inline]
+    pub(in crate::net) fn take_tail(&mut self) -> Option<usize> {
+        if self.told == self.next_free {
+            return None;
+        }
+        self.told = self.next_free;
+        Some(self.slots.desc.index(self.next_free))
+    }
+
+    /// Number of frames that the NIC has, or is to get.
+    #[inline]
+    pub(in crate::net) fn in_use(&self) -> usize {
+        self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
+    }
+
+    /// The descriptors and buffers, for tests.
+    #[cfg(CONFIG_KUNIT)]
+    pub(super) fn slots(&self) -> &RxSlots {
+        &self.slots
+    }
+
+    /// Takes back what the NIC has sent: pages go to their pool, several at a time.
+    ///
+    /// # Safety
+    ///
+    /// The instance of the ring must be being polled, and not by netpoll.
+    #[inline]
+    pub(in crate::net) unsafe fn complete(&mut self) {
+        if self.next_done != self.next_free {
+            // SAFETY: By the safety requirements.
+            unsafe { self.complete_some() };
+        }
+    }
+
+    /// As [`Self::complete`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(never)]
+    unsafe fn complete_some(&mut self) {
+        loop {
+            let mut pages = [const { MaybeUninit::<bindings::netmem_ref>::uninit() }; BULK];
+            let mut count = 0;
+
+            for page in &mut pages {
+                if self.next_done == self.next_free {
+                    break;
+                }
+                let place = self.slots.desc.place(self.next_done);
+                // SAFETY: By the safety requirements and the type invariants, the memory exists.
+                if !F::is_sent(unsafe { self.slots.desc.second(place) }) {
+                    break;
+                }
+                // SAFETY: As above, with no other access to the buffers.
+                let Some(buffer) = unsafe { self.slots.buffer(place) }.take() else {
+                    break;
+                };
+                // INVARIANT: It has no buffer.
+                self.next_done = self.next_done.wrapping_add(RingSlots::WORDS);
+                // SAFETY: The page is valid.
+                page.write(unsafe { bindings::page_to_netmem(buffer.page_of(F::LAYOUT)) });
+                // The reference is that of `pages`.
+                mem::forget(buffer);
+                count += 1;
+            }
+            if count == 0 {
+                return;
+            }
+            // SAFETY: So many pages were written, to which the references are ours, and C takes no
+            // more at a time. This is the poll function: C checks whether it is that of the pool.
+            //
+            // CAST: As above.
+            unsafe {
+                bindings::page_pool_put_netmem_bulk(pages.as_mut_ptr().cast(), count as u32);
+            }
+            if count < BULK {
+                return;
+            }
+        }
+    }
+}
+
+impl<F: XdpFormat> RxRing<F> {
+    /// As [`Self::new`], of a ring whose buffers can go to a [`TxRing`].
+    pub(in crate::net) fn new_bidirectional(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        len: RingSize,
+        buffers: u32,
+    ) -> Result<Self> {
+        let direction = bindings::dma_data_direction::DMA_BIDIRECTIONAL;
+
+        Self::of_direction(dev, napi, len, buffers, direction)
+    }
+}
+
+impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
+    /// Puts a frame on a ring, `len` bytes behind `headroom` bytes of the buffer. The NIC has to be
+    /// told of it.
+    ///
+    /// The buffer is the result if there is no room, or if it is of another pool, whose mapping may
+    /// go away earlier. Else the result is the number of bytes.
+    ///
+    /// # Safety
+    ///
+    /// `tx` must be the ring that was made for this receive ring. The frame must be in the buffer,
+    /// with [`XdpFormat::MIN_LEN`] bytes behind its end.
+    #[inline]
+    pub(in crate::net) unsafe fn transmit(
+        &self,
+        tx: &mut TxRing<F>,
+        buffer: CpuBuffer<'p>,
+        headroom: u16,
+        len: u16,
+    ) -> Result<u16, CpuBuffer<'p>> {
+        let receiver = &self.polling.receiver;
+        let capacity = tx.slots.desc.len() - 1;
+
+        if tx.in_use() >= capacity {
+            // SAFETY: The instance is being polled, or there would be no `self`.
+            unsafe { tx.complete() };
+        }
+        if tx.in_use() >= capacity || !ptr::eq(buffer.buffer.pool(), receiver.pool.pool.as_ptr()) {
+            return Err(buffer);
+        }
+        if len < F::MIN_LEN {
+            let end = buffer
+                .address()
+                .wrapping_byte_add(usize::from(headroom) + usize::from(len));
+            // SAFETY: By the safety requirements, there is room behind the frame, which is
+            // exclusively ours.
+            unsafe { end.cast::<u8>().write_bytes(0, (F::MIN_LEN - len).into()) };
+        }
+        let len = len.max(F::MIN_LEN);
+        let buffer = buffer.buffer;
+        // SAFETY: The page is from a pool with `PP_FLAG_DMA_MAP`.
+        let address =
+            unsafe { dma_address(buffer.page_of(F::LAYOUT)) } + DmaAddress::from(headroom);
+
+        if receiver.sync {
+            // SAFETY: The pool is alive, and has mapped the page for its device, for both
+            // directions. The program may have written the frame.
+            unsafe {
+                bindings::dma_sync_single_for_device(
+                    (*receiver.pool.pool.as_ptr()).p.dev,
+                    address,
+                    len.into(),
+                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
+                )
+            };
+        }
+        let place = tx.slots.desc.place(tx.next_free);
+        // SAFETY: By the safety requirements and the type invariants, the memory exists.
+        unsafe {
+            tx.slots
+                .desc
+                .write(place, F::tx_descriptor(bus_address(address), len))
+        };
+        // There was none: no need to look for one to drop.
+        //
+        // SAFETY: As above, with no other access to the buffers.
+        mem::forget(unsafe { tx.slots.buffer(place) }.replace(buffer));
+        // INVARIANT: This descriptor has got a buffer, and one has none at least.
+        tx.next_free = tx.next_free.wrapping_add(RingSlots::WORDS);
+        Ok(len)
+    }
+}
