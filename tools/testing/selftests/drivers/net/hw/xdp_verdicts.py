@@ -16,9 +16,9 @@ from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
 from lib.py import ksft_eq, ksft_exit, ksft_in, ksft_raises, ksft_run, ksft_variants
-from lib.py.bpf import XDP_ABORTED, XDP_DROP, XDP_PASS, drops_with_metadata, pin
+from lib.py.bpf import XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, drops_with_metadata, pin
 from lib.py.bpf import redirect_program, xdp_program
-from lib.py.nicmodel import NicModelEnv, forwards_after, judged, traffic_intact
+from lib.py.nicmodel import PEERS, NicModelEnv, forwards_after, judged, traffic_intact
 from lib.py.support import beside, driver_stats, netdev_stat, repeated, restart_rx_queue, rounds
 from lib.py.support import wait_until
 
@@ -92,7 +92,7 @@ def _attached(cfg, *args, **kwargs):
 def _counts(cfg):
     stats = driver_stats(cfg.ports[0].ifname)
     return [stats[name] for name in ("rx_packets", "rx_xdp_dropped", "rx_xdp_aborted",
-                                     "rx_xdp_redirected")]
+                                     "rx_xdp_redirected", "rx_xdp_transmitted")]
 
 
 @ksft_variants([KsftNamedVariant("drop", XDP_DROP, 1), KsftNamedVariant("aborted", XDP_ABORTED, 2),
@@ -131,6 +131,83 @@ def passed_jumbo(cfg):
     _attached(cfg, XDP_PASS)
     cfg.settle()
     cfg.check_forwarded(FRAMES, MAX_MTU + 14)
+
+
+def _back(cfg):
+    """ Return the fields of a request for frames that leave by the port that they come in by. """
+    port = cfg.ports[0]
+    return {"to": port.number, "expect_ttl": 64, "expect_src_mac": PEERS[0],
+            "expect_dst_mac": port.mac()}
+
+
+def _check_sent_back(cfg, count, size=60):
+    """ Check that frames leave by the port that they have come in by, as they were. """
+    cfg.check_forwarded(count, size, **_back(cfg))
+
+
+@ksft_variants((60, 128, 1514))
+def sent_back(cfg, size):
+    """ Frames that a program sends back leave whole and in order, and are counted. """
+    port = cfg.ports[0]
+    cfg.settle()
+    _attached(cfg, XDP_TX)
+    before, sent = _counts(cfg)[4], port.stat("tx_packets")
+    _check_sent_back(cfg, FRAMES, size)
+    ksft_eq(_counts(cfg)[4] - before, FRAMES)
+    # The stack may send a packet of its own meanwhile.
+    ksft_in(port.stat("tx_packets") - sent - FRAMES, range(10))
+
+
+@ksft_disruptive
+def restarted_while_sending(cfg):
+    """ Queues get other memory while their frames are sent, and the link stays up. """
+    port = cfg.ports[0]
+    cfg.settle()
+    _attached(cfg, XDP_TX)
+    flaps = _flaps(port)
+    cfg.start_traffic(flows=64, **_back(cfg))
+    for _ in range(rounds(cfg, 20, 3)):
+        for queue in range(cfg.queues):
+            restart_rx_queue(port.ifindex(), queue)
+    cfg.check_traffic()
+    ksft_eq(_flaps(port), flaps, "changes of the carrier")
+    _check_sent_back(cfg, FRAMES)
+
+
+@ksft_disruptive
+def link_lost_while_sending(cfg):
+    """ The link goes away with frames that were not sent, and comes back. """
+    defer(cfg.model.link, 0)
+    cfg.settle()
+    _attached(cfg, XDP_TX)
+    for number in range(rounds(cfg, 6, 2)):
+        cfg.start_traffic(flows=64, stall_ms=100, **_back(cfg))
+        cfg.traffic.flows()
+        cfg.model.link(0, up=False)
+        if number % 2:
+            # It does not stop while frames wait: the port is restarted then.
+            with contextlib.suppress(CmdExitFailure):
+                restart_rx_queue(cfg.ports[0].ifindex(), 0)
+        cfg.model.link(0)
+        cfg.card.wait_up()
+        cfg.check_traffic()
+        _check_sent_back(cfg, FRAMES)
+
+
+@ksft_disruptive
+def closed_while_sending(cfg):
+    """ A port goes down with frames that were not sent, and up. """
+    port = cfg.ports[0]
+    cfg.settle()
+    _attached(cfg, XDP_TX)
+    cfg.start_traffic(flows=64, stall_ms=100, **_back(cfg))
+    for _ in range(rounds(cfg, 10, 2)):
+        ip(f"link set {port.ifname} down")
+        ip(f"link set {port.ifname} up")
+        cfg.card.wait_up()
+    cfg.check_traffic()
+    cfg.set_up()
+    _check_sent_back(cfg, FRAMES)
 
 
 def _listen(port):
@@ -343,7 +420,9 @@ def main():
             for port in cfg.ports:
                 cmd(f"ethtool -L {port.ifname} combined {cfg.queues}", fail=False)
             cfg.set_up()
-            ksft_run(judged([refused, passed, passed_jumbo, moved, metadata,
+            ksft_run(judged([refused, passed, passed_jumbo, moved, metadata, sent_back,
+                             restarted_while_sending, link_lost_while_sending,
+                             closed_while_sending, forwards_after("sending"),
                              redirected, target_goes_away, forwards_after("redirecting"),
                              replaced_without_loss, forwards_after("replacing"),
                              attached_under_traffic, traffic_intact("attaching"),

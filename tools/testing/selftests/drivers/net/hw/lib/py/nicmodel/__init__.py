@@ -16,8 +16,8 @@ Tests that need no more than a port and its peer have ../peer.py instead.
 from .cable import CABLE_V4, Cable
 from .card import RUST, Card
 from .control_line import NicModel
-from .env import INFLIGHT, PATIENCE_MS, NicModelEnv, forwards_after, traffic_intact
+from .env import INFLIGHT, PATIENCE_MS, PEERS, NicModelEnv, forwards_after, traffic_intact
 from .judge import judged, looks_away
 
-__all__ = ["CABLE_V4", "INFLIGHT", "PATIENCE_MS", "RUST", "Cable", "Card", "NicModel",
+__all__ = ["CABLE_V4", "INFLIGHT", "PATIENCE_MS", "PEERS", "RUST", "Cable", "Card", "NicModel",
            "NicModelEnv", "forwards_after", "judged", "looks_away", "traffic_intact"]
