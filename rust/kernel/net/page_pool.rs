@@ -155,7 +155,8 @@ impl PagePool {
     ///
     /// `buffers` is the number of buffers that the pool keeps at hand. They are mapped for `dev`,
     /// which must be the parent of the network device, since that is bound until the pool is gone;
-    /// else the result is [`EINVAL`]. The device writes them, and reads them if `direction` says so.
+    /// else the result is [`EINVAL`]. The device writes them, and reads them if `direction` says
+    /// so.
     ///
     /// Context: process context, while `napi` is being set up, or while other memory is made for
     /// its receive queue.

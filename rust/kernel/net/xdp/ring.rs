@@ -52,8 +52,8 @@ use core::{
 /// # Invariants
 ///
 /// `rxq` points to a description of the queue that belongs to the NAPI instance of `ring`, which
-/// keeps it as long as it keeps the memory of `ring`, and is registered with its pool. `tx` was made
-/// for `ring`.
+/// keeps it as long as it keeps the memory of `ring`, and is registered with its pool. `tx` was
+/// made for `ring`.
 pub struct XdpRing<F: XdpFormat> {
     ring: RxRing<F>,
     tx: TxRing<F>,
@@ -176,8 +176,8 @@ impl<F: XdpFormat> XdpRing<F> {
         })
     }
 
-    /// Starts to take what the NIC has received, without a program: see [`RxRing::poll`]. Takes back
-    /// what it has sent for an earlier one.
+    /// Starts to take what the NIC has received, without a program: see [`RxRing::poll`]. Takes
+    /// back what it has sent for an earlier one.
     ///
     /// # Errors
     ///

@@ -3,7 +3,10 @@
 //! Buffers that go back to the ring that they were received by, and not by way of the pool.
 
 use super::{
-    super::CpuBuffer,
+    super::{
+        CpuBuffer,
+        Receiver, //
+    },
     Polling,
     Received,
     RxFormat,
@@ -11,6 +14,7 @@ use super::{
 };
 use crate::{
     bindings,
+    dma::DmaAddress,
     net::{
         napi::Poll,
         queue::{
@@ -60,6 +64,30 @@ impl<F: RxFormat> RxRing<F> {
     }
 }
 
+impl Receiver<'_, '_> {
+    /// Lets the device see what the CPU has written to `len` bytes of a buffer.
+    ///
+    /// # Safety
+    ///
+    /// `address` must be within a page of this pool, and `len` more bytes, too.
+    #[inline]
+    pub(super) unsafe fn sync_for_device(&self, address: DmaAddress, len: u16) {
+        if self.sync {
+            // SAFETY: The instance is being polled, so the pool is alive and has mapped the page.
+            unsafe {
+                let params = &(*self.pool.pool.as_ptr()).p;
+
+                bindings::dma_sync_single_for_device(
+                    params.dev,
+                    address,
+                    len.into(),
+                    params.dma_dir,
+                )
+            };
+        }
+    }
+}
+
 impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
     /// See [`Polling::next`].
     #[inline(always)]
@@ -70,7 +98,7 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
     /// Gives a buffer to the next descriptor that has none. The NIC has to be told of it.
     ///
     /// It goes to its pool, and the result is false, if it is of another one, if all descriptors
-    /// have buffers, if it is of the memory for emergencies, or has to be synced for the device.
+    /// have buffers, or if it is of the memory for emergencies.
     #[inline]
     pub(in crate::net) fn give_back(&mut self, buffer: CpuBuffer<'p>) -> bool {
         let Polling {
@@ -84,20 +112,23 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
 
         // SAFETY: The page is valid.
         let is_reserve = unsafe { bindings::page_is_pfmemalloc(buffer.page_of(F::LAYOUT)) };
-        if receiver.sync
-            || is_reserve
+        if is_reserve
             || in_use >= RxRing::<F>::capacity(slots.desc.len())
             || !ptr::eq(buffer.pool(), receiver.pool.pool.as_ptr())
         {
             return false;
         }
-        let address = bus_address(buffer.dma_address(F::LAYOUT));
+        let address = buffer.dma_address(F::LAYOUT);
+        // As the pool would do: the program may have written to it.
+        //
+        // SAFETY: The page belongs to the pool.
+        unsafe { receiver.sync_for_device(address, F::LAYOUT.len()) };
         let place = slots.desc.place(*self.next_free);
 
         // This also clears the done bit of the descriptor's last use.
         //
         // SAFETY: By the type invariants of `Polling`, the memory exists.
-        unsafe { slots.desc.write(place, [address, 0]) };
+        unsafe { slots.desc.write(place, [bus_address(address), 0]) };
         // There was none: no need to look for one to drop.
         //
         // SAFETY: As above, with no other access to the buffers.

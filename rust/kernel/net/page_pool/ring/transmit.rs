@@ -322,18 +322,10 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
         let address =
             unsafe { dma_address(buffer.page_of(F::LAYOUT)) } + DmaAddress::from(headroom);
 
-        if receiver.sync {
-            // SAFETY: The pool is alive, and has mapped the page for its device, for both
-            // directions. The program may have written the frame.
-            unsafe {
-                bindings::dma_sync_single_for_device(
-                    (*receiver.pool.pool.as_ptr()).p.dev,
-                    address,
-                    len.into(),
-                    bindings::dma_data_direction::DMA_BIDIRECTIONAL,
-                )
-            };
-        }
+        // The program may have written to it.
+        //
+        // SAFETY: The page belongs to the pool.
+        unsafe { receiver.sync_for_device(address, len) };
         let place = tx.slots.desc.place(tx.next_free);
         // SAFETY: By the safety requirements and the type invariants, the memory exists.
         unsafe {
