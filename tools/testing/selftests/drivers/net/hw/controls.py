@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
-from lib.py import ksft_ge, ksft_in, ksft_run, ksft_variants
+from lib.py import ksft_ge, ksft_in, ksft_lt, ksft_run, ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
@@ -370,13 +370,16 @@ def rss_spreads(cfg):
 
 @ksft_variants([KsftNamedVariant("first", 0), KsftNamedVariant("second", 1)])
 def rss_table(cfg, queue):
-    """ All flows go where the table says. """
+    """ All flows go where the table says, and that queue interrupts. """
     weights = ["0", "0"]
     weights[queue] = "1"
     ethtool(f"-X {cfg.ifname} weight {' '.join(weights)}")
     defer(_default_table, cfg)
     ksft_eq(_rss(cfg)["rss-indirection-table"], [queue] * 128)
     ksft_eq(_spread(cfg)[1 - queue], 0, "packets of the other queue")
+    # Without an interrupt, each would wait for the check-up of the driver.
+    answer = cfg.check_forwarded(20, window=1)
+    ksft_lt(answer["seconds"], 10, answer)
 
 
 @ksft_disruptive
