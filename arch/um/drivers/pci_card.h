@@ -35,6 +35,8 @@ struct card_ops {
 	/* Takes the number of whole frames that have left. */
 	unsigned int (*sent)(void);
 	bool (*is_bus_master)(void);
+	/* Whether the lies may keep from the driver that DMA has stopped. */
+	bool (*hides_stop)(void);
 };
 
 /* The host's side. */
@@ -69,8 +71,11 @@ extern const struct card_ops *card;
 void card_arrive(unsigned int frames);
 /* The card's network device, if there is one. With RTNL. */
 struct net_device *card_netdev(struct pci_dev *pdev);
+/* Whether the statistics have no more packets than were sent. */
+bool card_counts_right(struct pci_dev *pdev);
 /* Requests of users, those of the bits in @which. */
 void card_users(struct pci_dev *pdev, u16 which);
+#define CARD_SETTINGS	BIT(4)
 /* Binds the driver, and opens the device; false if it is not bound. */
 bool card_begin(struct pci_dev *pdev, struct device_driver *drv);
 /* Closes the device, and opens it again. */

@@ -5,9 +5,11 @@
  * The library says what the card answers, so that it can say anything: this is
  * for fuzzing drivers. Time travels, so that nothing has to be waited for.
  */
+#include <linux/debug_locks.h>
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
 #include <linux/module.h>
+#include <linux/netdevice.h>
 #include <linux/panic_notifier.h>
 #include <linux/pci.h>
 #include <linux/reboot.h>
@@ -19,10 +21,16 @@
 #include "pci_card.h"
 #include "virt-pci.h"
 
-/* Nanoseconds that an access takes, so that loops which wait do come to an end. */
+/*
+ * Nanoseconds that an access takes, so that loops which wait do come to an end,
+ * and accesses after which the time moves on: to move it costs as much as they do.
+ */
 #define ACCESS_NS	500
+#define AT_ONCE		16
 /* A driver that makes more of them for one input waits without an end. */
 #define MOST_ACCESSES	5000000
+/* Nanoseconds after which an input would never end. */
+#define LIFE_NS		(3600 * NSEC_PER_SEC)
 /* Nanoseconds after which the card notices an access. */
 #define NOTICE_NS	1000
 
@@ -40,7 +48,7 @@ MODULE_PARM_DESC(lives, "how often the driver is bound");
 
 static ushort requests = U16_MAX;
 module_param(requests, ushort, 0);
-MODULE_PARM_DESC(requests, "a bit for each kind of users' requests in a truthful life");
+MODULE_PARM_DESC(requests, "a bit for each kind of users' requests that are made");
 
 static char *inputs;
 module_param(inputs, charp, 0);
@@ -52,9 +60,13 @@ MODULE_PARM_DESC(data, "whether inputs begin when the device is open");
 
 const struct card_ops *card;
 
-/* The requests of users, two bytes, and what the card makes of the rest. */
+/*
+ * The requests of users, two bytes; with lies about data, whether settings
+ * change in between; and, behind the header, what the card makes of the rest.
+ */
 static u8 input[4096];
 #define HEADER		8
+#define SETTINGS	2
 
 static unsigned long accesses;
 
@@ -116,7 +128,8 @@ static unsigned long card_bar_read(struct um_pci_device *dev, int bar,
 {
 	if (++accesses > MOST_ACCESSES)
 		panic("pci_card: the driver waits without an end");
-	time_travel_ndelay(ACCESS_NS);
+	if (accesses % AT_ONCE == 0)
+		time_travel_ndelay(AT_ONCE * ACCESS_NS);
 	return card->bar_read(bar, offset, size);
 }
 
@@ -168,6 +181,26 @@ static const struct um_pci_ops card_pci_ops = {
 
 static struct um_pci_device card_device = { .ops = &card_pci_ops };
 
+/* Rings may have been left to the card, and DMA-API debugging warns about that. */
+static bool lost;
+
+/* A flaw that frames do not show, after a life. */
+static const char * __init card_flaw(void)
+{
+	if (card->is_bus_master())
+		return "the card is a bus master without a driver";
+	if (!debug_locks)
+		return "locks were misused";
+	if (lost)
+		return NULL;
+	if (test_taint(TAINT_WARN))
+		return "the kernel has warned";
+	/* Where those of a device that is gone belong until their last page is back. */
+	if (!hlist_empty(&init_net.loopback_dev->page_pools))
+		return "pages of a pool are lost";
+	return NULL;
+}
+
 /* A whole life with a card that says the truth; returns what went wrong. */
 static const char * __init card_life(struct pci_dev *pdev, struct device_driver *drv, u16 wants)
 {
@@ -176,7 +209,7 @@ static const char * __init card_life(struct pci_dev *pdev, struct device_driver 
 	accesses = 0;
 	if (!card_begin(pdev, drv))
 		return "the driver is not bound";
-	passes = card_traffic(pdev);
+	passes = card_traffic(pdev) && card_counts_right(pdev);
 	if (wants) {
 		card_users(pdev, wants);
 		/* Not every driver notices that its card was reset. */
@@ -184,9 +217,7 @@ static const char * __init card_life(struct pci_dev *pdev, struct device_driver 
 		passes = passes && card_traffic(pdev);
 	}
 	card_remove(pdev);
-	if (card->is_bus_master())
-		return "the card is a bus master without a driver";
-	return passes ? NULL : "frames are lost";
+	return passes ? card_flaw() : "frames are lost, or counted wrong";
 }
 
 static int card_panics(struct notifier_block *block, unsigned long action, void *text)
@@ -200,27 +231,46 @@ static struct notifier_block card_panic = {
 	.priority = INT_MAX,
 };
 
+static void card_waits(struct time_travel_event *event)
+{
+	panic("pci_card: no end after an hour");
+}
+
+static struct time_travel_event card_deadline = { .fn = card_waits };
+
 /* In a process of its own: the card lies as the input says, and then says the truth. */
 static void __init card_try(struct pci_dev *pdev, struct device_driver *drv, long length)
 {
-	u16 which = length < HEADER ? ~0 : get_unaligned_le16(input);
+	u16 which = requests & (length < HEADER ? ~0 : get_unaligned_le16(input));
 	const char *failure = NULL;
 
 	atomic_notifier_chain_register(&panic_notifier_list, &card_panic);
+	time_travel_add_event_rel(&card_deadline, LIFE_NS);
 	if (length > HEADER)
 		card->input(input + HEADER, length - HEADER);
 	if (data || card_begin(pdev, drv)) {
 		card_traffic(pdev);
+		if (data && (input[SETTINGS] & 1)) {
+			card_users(pdev, CARD_SETTINGS);
+			card_traffic(pdev);
+		}
 		if (!data) {
 			card_users(pdev, which);
 			card_traffic(pdev);
 			card_reopen(pdev);
 			card_traffic(pdev);
 		}
+		if (!card_counts_right(pdev))
+			failure = "packets are counted that were never sent";
+		if (test_taint(TAINT_WARN))
+			failure = "the kernel has warned";
+		lost = card->hides_stop();
+		panic_on_warn = !lost;
 		card_remove(pdev);
+		panic_on_warn = true;
 	}
-	if (card->is_bus_master())
-		failure = "the card is a bus master without a driver";
+	if (!failure)
+		failure = card_flaw();
 	card->mend();
 	if (!failure)
 		failure = card_life(pdev, drv, 0);

@@ -23,8 +23,9 @@
 #define AFL_STATUS	199
 #define AFL_VERSION	0x41464c01U
 #define AFL_MAP_SIZE	1U
-/* Seconds of the processor's time for an input. */
+/* Seconds of the processor's time for an input, and until the signal cannot be missed. */
 #define LIMIT		20
+#define GRACE		5
 
 /* Nothing may be. */
 #pragma weak __start___sancov_cntrs
@@ -95,7 +96,7 @@ static bool afl_begin(void)
 
 static pid_t begin(void)
 {
-	struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT };
+	struct rlimit limit = { .rlim_cur = LIMIT, .rlim_max = LIMIT + GRACE };
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -146,32 +147,41 @@ static void judge(const char *name, int status)
 		os_info("pci_card: %s: %s\n", name, WEXITSTATUS(status) ? "failed" : "passed");
 }
 
+/* Returns in the process of the input only. */
+static bool try(const char *name)
+{
+	pid_t pid = begin();
+	int status;
+
+	if (!pid)
+		return true;
+	if (waitpid(pid, &status, 0) != pid)
+		_exit(1);
+	judge(name, status);
+	return false;
+}
+
 long card_fork(const char *path, int memory_fd, void *memory, void *input,
 	       unsigned long room)
 {
 	struct dirent **names;
 	char file[4096];
-	int count, i, status;
-	pid_t pid;
+	int count, i;
 
 	if (os_make_memory_private(memory_fd, memory) < 0)
 		_exit(1);
 	if (afl_begin())
 		return afl_fork(path, input, room);
 	count = scandir(path, &names, NULL, alphasort);
-	if (count < 0)
+	if (count < 0 && try(strrchr(path, '/') ? strrchr(path, '/') + 1 : path))
 		return load(path, input, room);
 	for (i = 0; i < count; i++) {
 		if (names[i]->d_name[0] == '.')
 			continue;
-		pid = begin();
-		if (!pid) {
+		if (try(names[i]->d_name)) {
 			snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
 			return load(file, input, room);
 		}
-		if (waitpid(pid, &status, 0) != pid)
-			_exit(1);
-		judge(names[i]->d_name, status);
 	}
 	_exit(0);
 }

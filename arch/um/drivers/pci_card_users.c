@@ -14,6 +14,9 @@
 
 #include "pci_card.h"
 
+/* Bytes of a module's page that are read: drivers read some at a time, each by many accesses. */
+#define MODULE_BYTES	32
+
 static void ask_link(struct net_device *dev)
 {
 	const struct ethtool_ops *ops = dev->ethtool_ops;
@@ -88,7 +91,7 @@ static void ask_memories(struct net_device *dev)
 {
 	const struct ethtool_ops *ops = dev->ethtool_ops;
 	struct ethtool_eeprom words = { .len = 64 };
-	struct ethtool_module_eeprom page = { .length = 128, .i2c_address = 0x50 };
+	struct ethtool_module_eeprom page = { .length = MODULE_BYTES, .i2c_address = 0x50 };
 	struct ethtool_modinfo info = {};
 	struct ethtool_regs regs = {};
 	u8 *buffer = kzalloc(SZ_16K, GFP_KERNEL);
@@ -100,7 +103,7 @@ static void ask_memories(struct net_device *dev)
 		ops->get_eeprom(dev, &words, buffer);
 	if (ops->get_module_info && !ops->get_module_info(dev, &info) &&
 	    info.eeprom_len <= SZ_16K) {
-		words.len = min_t(u32, info.eeprom_len, 128);
+		words.len = min_t(u32, info.eeprom_len, MODULE_BYTES);
 		ops->get_module_eeprom(dev, &words, buffer);
 	}
 	if (ops->get_module_eeprom_by_page) {
@@ -265,6 +268,26 @@ static void users_sleep(struct pci_dev *pdev)
 	device_unlock(dev);
 }
 
+/* As the core does when the bus has seen an error. */
+static void users_error(struct pci_dev *pdev)
+{
+	const struct pci_error_handlers *handlers;
+	pci_ers_result_t result;
+
+	device_lock(&pdev->dev);
+	handlers = pdev->driver ? pdev->driver->err_handler : NULL;
+	if (handlers && handlers->error_detected) {
+		pdev->error_state = pci_channel_io_frozen;
+		result = handlers->error_detected(pdev, pci_channel_io_frozen);
+		pdev->error_state = pci_channel_io_normal;
+		if (result == PCI_ERS_RESULT_NEED_RESET && handlers->slot_reset)
+			result = handlers->slot_reset(pdev);
+		if (result == PCI_ERS_RESULT_RECOVERED && handlers->resume)
+			handlers->resume(pdev);
+	}
+	device_unlock(&pdev->dev);
+}
+
 /* Each has a bit in the input, the lowest one first. */
 static void (* const kinds[])(struct pci_dev *pdev) = {
 	users_link,
@@ -276,6 +299,7 @@ static void (* const kinds[])(struct pci_dev *pdev) = {
 	users_reset,
 	users_sleep,
 	users_test,
+	users_error,
 };
 
 void card_users(struct pci_dev *pdev, u16 which)

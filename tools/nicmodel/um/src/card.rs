@@ -27,8 +27,12 @@ const MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
 const BUDGET: usize = 1 << 16;
 /// Frames that arrive in one turn, for one poll of the driver.
 const BURST: u32 = 4;
-/// Nanoseconds from one turn to the next, while there is something to do.
+/// Nanoseconds from one turn to the next, while there is something to do; up to the longest while
+/// the driver does nothing.
 const NEXT: u64 = 10_000;
+const LONGEST: u64 = 1_000_000;
+/// Messages that are lies: a storm of more is the same, and takes most of a fuzzer's time.
+const STORM: u32 = 1000;
 /// Queues whose write-backs lies are about.
 const QUEUES: u32 = 16;
 
@@ -92,12 +96,15 @@ pub(crate) struct Card {
     path: Datapath,
     clock: Arc<Now>,
     kicked: Arc<Kicked>,
+    pause: u64,
     table: Table,
     lies: Lies,
     /// Frames that are still to arrive, and the number of the next one.
     arriving: u32,
     next: u32,
     sent: u32,
+    /// Messages that were lies.
+    storm: u32,
 }
 
 impl Card {
@@ -140,17 +147,20 @@ impl Card {
             device,
             clock,
             kicked,
+            pause: NEXT,
             table,
             lies: Lies::default(),
             arriving: 0,
             next: 0,
             sent: 0,
+            storm: 0,
         })
     }
 
     /// Lies from now on as `input` says.
     pub(crate) fn start(&mut self, input: &[u8]) {
         self.lies = Lies::new(input);
+        self.storm = 0;
         let mut module = Module::new(Kind::Sr);
         let mut changed = false;
         for lie in self.lies.all(About::Module) {
@@ -231,16 +241,21 @@ impl Card {
         let value = value & !u64::from(u32::MAX) | u64::from(low);
         self.device
             .bar_write(bar, at.into(), &value.to_le_bytes()[..size]);
-        self.kicked.0.swap(false, Ordering::Relaxed) || self.table.is_pending()
+        let is_kicked = self.kicked.0.swap(false, Ordering::Relaxed);
+        if is_kicked {
+            self.pause = NEXT;
+        }
+        is_kicked || self.table.is_pending()
     }
 
     /// Moves frames; returns when the next turn is due, or the end of time.
     pub(crate) fn turn(&mut self, now: u64) -> u64 {
         self.clock.0.store(now, Ordering::Relaxed);
         if self.lies.told(About::Silence, 0).next().is_some() {
-            return now + NEXT;
+            self.pause = (self.pause * 2).min(LONGEST);
+            return now + self.pause;
         }
-        let heads = self.heads();
+        let heads = self.lies_about_rings().then(|| self.heads());
         let next = if self.path.begin_at(now) {
             self.path.drain(BUDGET);
             for _ in 0..BURST.min(self.arriving) {
@@ -254,20 +269,27 @@ impl Card {
         };
         self.path.take_flushed();
         self.kicked.0.store(false, Ordering::Relaxed);
-        self.lie_about_rings(&heads);
+        if let Some(heads) = heads {
+            self.lie_about_rings(&heads);
+        }
         for lie in self.lies.told(About::Message, 0) {
+            self.storm += 1;
+            if self.storm > STORM {
+                break;
+            }
             let vector = u32::from(lie.value) % VECTORS as u32;
             self.table.pending.fetch_or(1 << vector, Ordering::Relaxed);
         }
         if self.arriving != 0 || self.path.waiting() {
-            now + NEXT
+            self.pause = (self.pause * 2).min(LONGEST);
+            now + self.pause
         } else {
             next.unwrap_or(u64::MAX).max(now + 1)
         }
     }
 
     fn receive(&mut self) {
-        let mut frame = frame::made(MAC, self.next);
+        let mut frame = frame::arriving(MAC, self.next);
         for lie in self.lies.told(About::Frame, 0) {
             frame::spoil(&mut frame, &lie);
         }
@@ -287,6 +309,12 @@ impl Card {
         for frame in looped.into_iter().flatten() {
             self.path.receive_looped(&frame);
         }
+    }
+
+    fn lies_about_rings(&self) -> bool {
+        use About::{Received, Ring, Transmitted};
+        let is_there = |about| self.lies.all(about).next().is_some();
+        [Received, Transmitted, Ring].into_iter().any(is_there)
     }
 
     fn heads(&self) -> [[u32; 2]; QUEUES as usize] {
@@ -347,10 +375,20 @@ impl Card {
 
     pub(crate) fn arrive(&mut self, frames: u32) {
         self.arriving += frames;
+        self.pause = NEXT;
     }
 
     pub(crate) fn take_sent(&mut self) -> u32 {
         std::mem::take(&mut self.sent)
+    }
+
+    /// Whether it lies about registers: the driver may not be able to know that DMA has stopped.
+    pub(crate) fn hides_stop(&self) -> bool {
+        use About::{AnyRead, Config, Fault, Read, Write};
+        let is_there = |about| self.lies.all(about).next().is_some();
+        [Read, AnyRead, Write, Config, Fault]
+            .into_iter()
+            .any(is_there)
     }
 
     /// Whether the kernel lets it access memory. It cannot know of a card that is out of its slot,

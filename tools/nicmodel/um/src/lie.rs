@@ -56,6 +56,12 @@ pub enum About {
     Silence,
 }
 
+impl About {
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
 const ABOUT: [About; 13] = [
     About::Read,
     About::AnyRead,
@@ -193,18 +199,34 @@ fn register(place: u32) -> u32 {
 
 /// All lies of an input.
 #[derive(Debug, Default)]
-pub struct Lies(Vec<Lie>);
+pub struct Lies {
+    lies: Vec<Lie>,
+    /// A bit for each subject that there is a lie about: most occasions have none.
+    subjects: u16,
+}
 
 impl Lies {
     /// Reads an input.
     pub fn new(input: &[u8]) -> Self {
         let (records, _) = input.as_chunks::<RECORD>();
-        Self(records.iter().take(MOST).map(Lie::new).collect())
+        let lies: Vec<Lie> = records.iter().take(MOST).map(Lie::new).collect();
+        let subjects = lies.iter().fold(0, |bits, lie| bits | lie.about.bit());
+        Self { lies, subjects }
+    }
+
+    /// All lies if one of them is about the subject, and else none.
+    fn about(&mut self, about: About) -> &mut [Lie] {
+        let count = if self.subjects & about.bit() == 0 {
+            0
+        } else {
+            self.lies.len()
+        };
+        &mut self.lies[..count]
     }
 
     /// The lies that are told on an occasion. Each occasion counts for all lies about it.
     pub fn told(&mut self, about: About, at: u32) -> impl Iterator<Item = Lie> {
-        self.0.iter_mut().filter_map(move |lie| {
+        self.about(about).iter_mut().filter_map(move |lie| {
             let is_here = lie.about == about && lie.at.is_none_or(|place| place == at);
             (is_here && lie.is_told()).then_some(*lie)
         })
@@ -212,7 +234,8 @@ impl Lies {
 
     /// The same for lies whose places are not those of occasions.
     pub fn told_anywhere(&mut self, about: About) -> impl Iterator<Item = Lie> {
-        let mut here = self.0.iter_mut().filter(move |lie| lie.about == about);
+        let lies = self.about(about);
+        let mut here = lies.iter_mut().filter(move |lie| lie.about == about);
         std::iter::from_fn(move || here.find_map(|lie| lie.is_told().then_some(*lie)))
     }
 
@@ -223,7 +246,7 @@ impl Lies {
 
     /// Lies about a kind of thing, whatever the occasion.
     pub fn all(&self, about: About) -> impl Iterator<Item = &Lie> {
-        self.0.iter().filter(move |lie| lie.about == about)
+        self.lies.iter().filter(move |lie| lie.about == about)
     }
 }
 
