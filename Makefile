@@ -16,12 +16,12 @@ export SKBULK_GOALS := $(MAKECMDGOALS)
 TESTBED := tools/buildroot testbed
 CHECK := tools/buildroot check
 
-.PHONY: help demo test bench results run shell debug deb model patches lint doctor clean distclean
+.PHONY: help demo test bench results run shell debug fuzz deb model patches lint doctor clean distclean
 
 help:
 	@cat tools/testbed/testbed/help.txt
 
-demo test bench results run shell debug deb model patches lint:
+demo test bench results run shell debug fuzz deb model patches lint:
 	@$(TESTBED) $@
 
 doctor:

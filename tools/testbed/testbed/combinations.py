@@ -26,7 +26,7 @@ Rule = tuple[object, str, str, str]
 def together(settings: Settings) -> None:
     """Refuse combinations that make no sense."""
     _names(settings)
-    for rules in (_machine, _only, _ports):
+    for rules in (_machine, _only, _ports, _fuzz):
         for wrong, name, other, why in rules(settings):
             if wrong:
                 raise Failure(f"{name}={settings.text(name)}: {why}",
@@ -74,6 +74,15 @@ def _only(settings: Settings) -> Iterator[Rule]:
     yield (settings.given("CASES") and names and not {"forward", "tcp"} & {*names}, "CASES",
            "add forward or tcp to ONLY",
            "only the benchmarks forward and tcp have such cases")  # fmt: skip
+
+
+def _fuzz(settings: Settings) -> Iterator[Rule]:
+    """The kernel with the card inside has both drivers built in."""
+    fuzz, text = settings.verb == "fuzz", settings.text
+    yield (fuzz and text("DRIVER") not in ("rust", "c"), "DRIVER", "take rust or c",
+           "the kernel with the card inside has no modules")  # fmt: skip
+    yield (fuzz and text("CONFIG") not in ("perf", "debug"), "CONFIG", "take debug",
+           "the card is inside of two kernels, with checkers (debug) and without")  # fmt: skip
 
 
 def _names(settings: Settings) -> None:

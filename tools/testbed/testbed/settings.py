@@ -169,6 +169,7 @@ _KINDS: Mapping[str, Callable[[str], Sequence[str]]] = {
     "FILE": _unless(os.path.isfile, "there is no such file"),
     "FILES": _fragments,
     "TREE": _tree,
+    "FOLDER": _unless(os.path.isdir, "there is no such folder"),
     "PATH": _path,
     "URL": _unless(re.compile("https?://|file:|copy:").match,
                    "an address begins with http://, https:// or file:"),

@@ -93,7 +93,7 @@ class Table(unittest.TestCase):
 
         self.assertEqual(names(), list(settings.VARIABLES))
         # Those whose files and folders it binds.
-        for kinds in ("FILE|TREE|DRIVER", "FILES"):
+        for kinds in ("FILE|TREE|DRIVER|FOLDER", "FILES"):
             known = [one.name for one in settings.VARIABLES.values()
                      if one.kind in kinds.split("|")]  # fmt: skip
             self.assertEqual(names(kinds), known)
@@ -144,6 +144,10 @@ class Values(unittest.TestCase):
         ("shell", "DRIVER", "./nonexistent", "no such folder"),
         ("run", "DRIVER", str(CLONE / "tools"), "neither a Makefile nor a Kbuild"),
         ("shell", "MACHINE", "xen", "qemu, uml"),
+        ("fuzz", "CORPUS", "/nonexistent", "no such folder"),
+        ("fuzz", "ENTRY", "death", "life, data"),
+        ("fuzz", "DRIVER", "none", "take rust or c"),
+        ("fuzz", "CONFIG", "kcsan", "take debug"),
         ("run", "TIMEOUT", "soon", "seconds"),
         ("run", "TIMEOUT", "0", "seconds"),
         ("run", "TIMEOUT", "nan", "seconds"),

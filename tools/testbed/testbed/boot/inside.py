@@ -8,15 +8,19 @@ from pathlib import Path
 from testbed.boot import dmesg
 from testbed.boot.dmesg import Complaint
 from testbed.boot.job import fresh_log
-from testbed.build.kernel import Kernel
 from testbed.env import Env
 from testbed.host import proc
 
-_MEMORY = "64M"
+_MEMORY = "128M"
+# The card, among the tools.
+LIBRARY = "libnicmodel_um.so"
+# The kernel's memory is a file there.
+VARIABLES = {"TMPDIR": "/dev/shm"}
 # By the names that the testbed has for them.
 DRIVERS = {"rust": "ixgbe_rust", "c": "ixgbe"}
-
-
+# A bit for each kind of users' requests; not C's offline self-test, for which README.md has the
+# reason.
+_REQUESTS = {"rust": 0x3FF, "c": 0x2FF}
 # Where lies begin.
 ENTRIES = ("life", "data")
 PASSED = "passed"
@@ -36,12 +40,13 @@ class Ended:
         return dmesg.complaints(self.console)
 
 
-def command(kernel: Kernel, tools: Path, driver: str, *words: str) -> list[str | Path]:
+def command(image: Path, library: Path, driver: str, *words: str) -> list[str | Path]:
     """The command line of the kernel, for a driver of the card."""
     return [
-        kernel.image, f"mem={_MEMORY}", "time-travel=inf-cpu", "con=null", "con0=null,fd:1",
-        "panic=-1",
-        f"pci_card.library={tools / 'libnicmodel_um.so'}", f"pci_card.driver={DRIVERS[driver]}",
+        image, f"mem={_MEMORY}", "time-travel=inf-cpu", "con=null", "con0=null,fd:1",
+        "panic=-1", "panic_on_warn=1",
+        f"pci_card.library={library}", f"pci_card.driver={DRIVERS[driver]}",
+        f"pci_card.requests={_REQUESTS[driver]}",
         *words,
     ]  # fmt: skip
 
@@ -51,15 +56,20 @@ def fuzzing(entry: str, inputs: Path | str) -> list[str]:
     return [f"pci_card.inputs={inputs}", f"pci_card.data={int(entry == 'data')}"]
 
 
+def corpus(clone: Path, entry: str) -> Path:
+    """The folder of inputs that are kept."""
+    return clone / "tools/testbed/corpus" / entry
+
+
 def verdicts(console: str) -> dict[str, str]:
     """The end of each input of a folder."""
     return dict(_VERDICT.findall(console))
 
 
-def run(env: Env, name: str, words: list[str | Path], seconds: float) -> Ended:
-    """Run the kernel to its end."""
+def run(env: Env, name: str, words: list[str | Path], seconds: int = 60) -> Ended:
+    """Run the kernel to its end, or for some seconds of the processor's time, however busy the
+    machine is; an input has a limit of its own."""
     log = fresh_log(env, f"console-{name}")
-    # Its memory is a file there.
-    code = proc.run(words, log, what=f"the kernel of {name}", timeout=seconds, check=False,
-                    env={"TMPDIR": "/dev/shm"})  # fmt: skip
+    limited = ["prlimit", f"--cpu={seconds}", *words]
+    code = proc.run(limited, log, what=f"the kernel of {name}", check=False, env=VARIABLES)
     return Ended(code, log.read_text(errors="replace"))

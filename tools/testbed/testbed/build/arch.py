@@ -28,7 +28,8 @@ FOREIGN = (ARM64, ARM)
 
 # By configuration; the others are kernels for this machine's own architecture.
 _ARCHES = {
-    "uml": UM, "selftests": UM, "up": UM, "fuzz": UM, "arm64": ARM64, "arm": ARM,
+    "uml": UM, "selftests": UM, "up": UM, "fuzz": UM, "fuzzcheck": UM,
+    "arm64": ARM64, "arm": ARM,
 }  # fmt: skip
 
 

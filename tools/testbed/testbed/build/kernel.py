@@ -30,8 +30,9 @@ SELFTESTS_VM = "selftestsvm"
 # Without CONFIG_SMP.
 UP = "up"
 NATIVE = (UML, SELFTESTS, UP)
-# With a card inside that lies.
+# With a card inside that lies, by the value of CONFIG.
 FUZZ = "fuzz"
+FUZZERS = {"perf": FUZZ, "debug": "fuzzcheck"}
 DEB = "deb"
 # Configurations that have few symbols more than another, whose build theirs begins with.
 _LIKE = {SELFTESTS: UML}

@@ -12,7 +12,7 @@ from testbed.host.ui import Failure
 
 # Verbs with a file of their own, as they keep a terminal busy and share no result with the
 # others. All others share one.
-_APART = ("debug", "model", "shell")
+_APART = ("debug", "fuzz", "model", "shell")
 
 
 @contextmanager
