@@ -39,6 +39,7 @@ mod restart;
 mod rings;
 mod rss;
 mod rx_mode;
+mod segments;
 mod shared;
 mod slots;
 mod stats;

@@ -4,7 +4,7 @@
 
 use super::{
     attributes::Attributes,
-    features_check,
+    segments,
     xmit,
     Device,
     Driver,
@@ -70,7 +70,7 @@ impl<T: Driver> Ops<T> {
             of_driver => of_driver,
         },
         ndo_features_check: match T::OPS.netdev.ndo_features_check {
-            None => Some(features_check::check_features),
+            None => Some(segments::check_features),
             of_driver => of_driver,
         },
         ndo_get_stats64: if_has!(T::HAS_GET_STATS64, Self::get_stats64),

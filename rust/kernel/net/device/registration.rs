@@ -106,7 +106,7 @@ impl<T: Driver> Registration<T> {
         let features = info.features.union(info.features_off).union(info.tunnels);
         if queues == 0
             || info.max_segmented_len < Info::MIN_SEGMENTED_LEN
-            // What the NIC cannot do with headers of that length, the driver has to withdraw.
+            // The driver has to withdraw what the NIC cannot do with headers of that length.
             || info.tunnels.0 != 0 && T::OPS.netdev.ndo_features_check.is_none()
             // The core warns of this, as users could not say which VLANs are in use.
             || features.contains(Feature::VlanFilter) && T::OPS.netdev.ndo_vlan_rx_add_vid.is_none()

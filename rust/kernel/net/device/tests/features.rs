@@ -4,7 +4,7 @@
 
 use super::{
     super::{
-        features_check,
+        segments,
         Feature,
         Features, //
     },
@@ -152,7 +152,7 @@ mod cases {
             skb.put(&[0; 50])?;
             set_protocol(&mut skb, (bindings::ETH_P_8021Q as u16).to_be());
             // SAFETY: The device is registered, and the packet is valid.
-            let left = unsafe { features_check::check_features(skb.as_raw(), device.dev(), all.0) };
+            let left = unsafe { segments::check_features(skb.as_raw(), device.dev(), all.0) };
             assert_eq!(left, by_default.0);
             assert_eq!(device.features_left_for(skb, all), Some(all.0));
         }

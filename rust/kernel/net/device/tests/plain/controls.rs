@@ -58,7 +58,10 @@ impl<const OPS_LOCK: bool> PlainDevice<OPS_LOCK> {
     }
 
     /// Runs `f` with the lock of the device's operations held.
-    pub(in super::super) fn with_ops_lock<R>(&self, f: impl FnOnce(*mut bindings::net_device) -> R) -> R {
+    pub(in super::super) fn with_ops_lock<R>(
+        &self,
+        f: impl FnOnce(*mut bindings::net_device) -> R,
+    ) -> R {
         if !OPS_LOCK {
             return self.with_rtnl(f);
         }
