@@ -15,12 +15,12 @@ use crate::card::Card;
 
 thread_local! {
     /// The only card of this process, which has one thread: a lock would take a tenth of the time.
-    static CARD: RefCell<Option<Card>> = const { RefCell::new(None) };
+    static CARD: RefCell<Option<Box<Card>>> = const { RefCell::new(None) };
 }
 
 /// Runs `work` with the card. Before there is one, the slot is empty, and reads are all ones.
 fn with<T>(empty: T, work: impl FnOnce(&mut Card) -> T) -> T {
-    CARD.with_borrow_mut(|card| card.as_mut().map_or(empty, work))
+    CARD.with_borrow_mut(|card| card.as_deref_mut().map_or(empty, work))
 }
 
 /// The functions that the kernel calls; `struct card_ops` of `arch/um/drivers/pci_card.h`.
@@ -47,7 +47,7 @@ pub struct CardOps {
 /// there may change at any time.
 unsafe extern "C" fn open(memory: *mut u8, address: u64, size: u64) -> bool {
     // SAFETY: As the caller promises.
-    let card = unsafe { Card::new(memory, address, size) };
+    let card = unsafe { Card::new(memory, address, size) }.map(Box::new);
     let there = card.is_some();
     CARD.set(card);
     there
