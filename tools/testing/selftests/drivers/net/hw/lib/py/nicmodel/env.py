@@ -39,9 +39,14 @@ class Traffic(threading.Thread):
         """
         try:
             model = NicModel()
+            request = dict(self._request)
             while not self._stop_asked.is_set():
-                self.answers.append(model.ask("generate", **self._request))
-                if self.answers[-1]["forwarded"]:
+                answer = model.ask("generate", **request)
+                self.answers.append(answer)
+                # Frames of a slow machine may come out when their burst has ended, each time.
+                request["drain_ms"] = min(2 * request["drain_ms"], PATIENCE_MS)
+                if answer["forwarded"]:
+                    request["drain_ms"] = self._request["drain_ms"]
                     self._came_through.set()
             model.close()
         except Exception as error:  # stop() raises it
