@@ -21,6 +21,8 @@ const DONE: u32 = (TxData::ZERO.with_dd(true).raw_value() >> 32) as u32;
 pub const MAX_SEND: usize = 256 * 1024;
 /// Largest frame.
 pub(crate) const MAX_FRAME: usize = 15 * 1024 + 512;
+/// Largest buffer of an advanced descriptor. The model sends larger ones.
+pub(crate) const MAX_BUFFER: usize = 16 * 1024;
 /// Smallest segment: the card's limit is of this order, and without one a single send could
 /// become a quarter of a million frames.
 pub(crate) const MIN_MSS: usize = 32;
@@ -48,6 +50,8 @@ pub(crate) struct TxQueue {
     first: Option<TxData>,
     /// Data descriptors of that packet.
     parts: usize,
+    /// Bytes of the largest buffer of that packet.
+    largest: usize,
     /// The packet cannot be sent: too long, or not in memory.
     broken: bool,
     /// Descriptors of that packet that want their status reported.
@@ -70,6 +74,7 @@ impl TxQueue {
         self.data.clear();
         self.first = None;
         self.parts = 0;
+        self.largest = 0;
         self.broken = false;
         self.report.clear();
     }
@@ -201,7 +206,9 @@ impl TxQueue {
         }
         let first = *self.first.get_or_insert(high);
         self.parts += 1;
-        self.gather(device, view, queue, low, usize::from(high.dtalen()));
+        let length = usize::from(high.dtalen());
+        self.largest = self.largest.max(length);
+        self.gather(device, view, queue, low, length);
         if high.rs() {
             if !high.eop() {
                 note(device, rules::TX_RS, queue, || format!("{raw:#018x}"));
@@ -255,6 +262,8 @@ impl TxQueue {
             first,
             data: &self.data,
             descriptors: self.parts,
+            largest: self.largest,
+            wthresh: device.regs.nth::<Txdctl>(queue).wthresh().value().into(),
             context: self.sent_contexts[context].then_some(self.contexts[context]),
             appends_fcs: device.regs.get::<Hlreg0>().txcrcen(),
             pads: device.regs.get::<Hlreg0>().txpaden(),

@@ -304,8 +304,11 @@ rules! {
     Packet, "tx-padding", "8.2.3.22.8": |p| !p.pads && p.data.len() < crate::packet::MIN_FRAME;
     /// PAYLEN is the sum of DTALEN, less the headers with TSE
     Packet, "tx-paylen", "7.2.3.2.4": |p| p.advanced() && p.paylen() != p.data.len();
-    /// a packet has at most 40 descriptors
-    Packet, "tx-descriptors", "7.2.1.1": |p| p.descriptors > 40;
+    /// a buffer has at most 16 KiB
+    Packet, "tx-buffer", "7.2.3.2.4 of the X550; C ixgbe.h:250":
+        |p| p.advanced() && p.largest > crate::tx::MAX_BUFFER;
+    /// a packet has at most 40 descriptors, less WTHRESH and 2
+    Packet, "tx-descriptors", "7.2.1.1": |p| p.descriptors + p.wthresh + 2 > 40;
     /// a packet has at least 17 bytes
     Packet, "tx-minimum", "7.2.1.1": |p| p.data.len() < 17;
     /// a packet that is not cut has at most 15.5 KiB

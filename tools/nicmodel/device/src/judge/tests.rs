@@ -3,6 +3,7 @@
 
 mod buffers;
 mod coalescing;
+mod descriptors;
 mod flow;
 mod module;
 mod segmentation;
@@ -402,7 +403,6 @@ fn transmit_breach(rule: &str) -> BTreeSet<&'static str> {
             let high = good(100).with_paylen(u18::new(104));
             Driver::breaks_with(&frame, &[(TX_DATA, high)])
         }
-        "tx-descriptors" => many_descriptors(),
         "tx-minimum" => Driver::breaks_with(&frame, &[(TX_DATA, good(16))]),
         "tx-maximum" => Driver::breaks_with(&frame, &[(TX_DATA, good(16_000))]),
         "tx-context" => Driver::breaks_with(&frame, &[(TX_DATA, sum)]),
@@ -415,28 +415,10 @@ fn transmit_breach(rule: &str) -> BTreeSet<&'static str> {
             let wrong = context(14, 20, true, Transport::Tcp);
             Driver::breaks_with(&frame, &[wrong, (TX_DATA, sum)])
         }
-        _ => segmentation::breach(rule).unwrap_or_else(|| panic!("no breach of {rule}")),
+        _ => segmentation::breach(rule)
+            .or_else(|| descriptors::breach(rule))
+            .unwrap_or_else(|| panic!("no breach of {rule}")),
     }
-}
-
-/// A packet in 41 descriptors, of a ring that has room for it.
-fn many_descriptors() -> BTreeSet<&'static str> {
-    let driver = Driver::new();
-    driver.reset();
-    driver.initialise();
-    driver.ring(offset::TDBAL, TX_RING);
-    driver.write(offset::TDLEN, 64 * SIZE);
-    driver.limiter(0, 0);
-    driver.set(Dmatxctl::ZERO.with_te(true));
-    driver.set(Txdctl::ZERO.with_enable(true));
-    assert!(driver.poll::<Txdctl>(|txdctl| txdctl.enable()));
-    let mut driver = driver;
-    driver.card.data(TX_DATA, &udp_frame(82));
-    let high = part(2).with_ifcs(true).with_paylen(u18::new(82));
-    let mut parts = vec![(TX_DATA, high.raw_value()); 41];
-    parts[40].1 = high.with_eop(true).with_rs(true).raw_value();
-    driver.send(&parts);
-    driver.broken()
 }
 
 /// A card whose master requests do not end, reset by a driver that forgets one thing.
@@ -500,6 +482,7 @@ fn one_breach_is_one_rule() {
         "reset-twice",
         "tx-ifcs",
         "tx-paylen",
+        "tx-buffer",
         "tx-descriptors",
         "tx-minimum",
         "tx-context",

@@ -15,6 +15,10 @@ pub(crate) struct Packet<'a> {
     pub(crate) data: &'a [u8],
     /// Data descriptors.
     pub(crate) descriptors: usize,
+    /// Bytes of its largest buffer.
+    pub(crate) largest: usize,
+    /// TXDCTL.WTHRESH of its queue.
+    pub(crate) wthresh: usize,
     /// The context that IDX names, if one was sent.
     pub(crate) context: Option<Context>,
     /// HLREG0.TXCRCEN.

@@ -402,6 +402,8 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
 
     /// Transmit descriptor control.
     Txdctl at TXDCTL, every QUEUE {
+        /// Descriptors that are written back together.
+        wthresh: u7 = 16..=22,
         /// The queue is enabled.
         enable @ 25,
     }

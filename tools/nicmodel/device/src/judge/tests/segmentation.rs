@@ -14,8 +14,11 @@ use crate::regs::bits::{Mrqc, Rxcsum};
 use crate::regs::offset;
 use crate::testing::tcp_send;
 
-/// A send of 3,000 bytes in segments of 1,000, as the contract wants it.
-struct Send {
+/// Bytes of its headers.
+const HEADERS: usize = 14 + 20 + 20;
+
+/// A send in segments of 1,000 bytes, as the contract wants it.
+pub(super) struct Send {
     data: Vec<u8>,
     ip_len: u16,
     l4_len: u8,
@@ -25,9 +28,15 @@ struct Send {
 
 impl Send {
     fn new() -> Self {
-        let data = tcp_send(&[0x5a; 3000]);
+        Self::of(HEADERS + 3000)
+    }
+
+    /// One of so many bytes, in one buffer.
+    pub(super) fn of(length: usize) -> Self {
+        let payload = length - HEADERS;
+        let data = tcp_send(&vec![0x5a; payload]);
         let request = good(data.len())
-            .with_paylen(u18::new(3000))
+            .with_paylen(u18::new(payload as u32))
             .with_tse(true)
             .with_txsm(true)
             .with_ixsm(true);
@@ -40,7 +49,7 @@ impl Send {
         }
     }
 
-    fn broken(&self) -> BTreeSet<&'static str> {
+    pub(super) fn broken(&self) -> BTreeSet<&'static str> {
         let (low, high) = context(14, self.ip_len, true, Transport::Tcp);
         let high = TxContextHigh::new_with_raw_value(high.raw_value())
             .with_l4len(self.l4_len)
