@@ -283,7 +283,7 @@ impl Device {
             self.regs.set(autoc.with_lms(LinkMode::Parallel10G));
         }
         if let Some(judge) = &self.judge {
-            judge.was_reset(&self.regs);
+            judge.was_reset(&self.regs, self.clock.now());
         }
     }
 

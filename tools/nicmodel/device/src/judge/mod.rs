@@ -236,7 +236,7 @@ impl Judge {
     }
 
     /// The card was reset: its registers have their defaults, and tables become undefined.
-    pub(crate) fn was_reset(&self, regs: &RegisterFile) {
+    pub(crate) fn was_reset(&self, regs: &RegisterFile, now: u64) {
         if self.is_paused() {
             return;
         }
@@ -248,7 +248,7 @@ impl Judge {
             tables,
             ..
         } = &mut *self.state();
-        port.reset(chance);
+        port.reset(chance, now);
         receive.fill(Queue::default());
         transmit.fill(Queue::default());
         tables.poison(regs, chance);

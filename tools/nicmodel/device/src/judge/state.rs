@@ -18,6 +18,8 @@ const SOFTWARE_OWNERS: u32 = 0x1f;
 const FIRMWARE_SHIFT: u32 = 5;
 /// Nanoseconds that a laser takes to light up: 100 ms, less what clocks of host and guest differ.
 const LASER_TIME: u64 = 95_000_000;
+/// Nanoseconds after which a reset is over, whether a driver looks or not.
+const RESET_TIME: u64 = 10_000_000;
 
 /// A port apart from its queues.
 #[derive(Debug, Default)]
@@ -43,6 +45,7 @@ pub(crate) struct Port {
     /// SWSM.SWESMBI was set and read back as 1.
     swesmbi: bool,
     reset_left: Delay,
+    reset_at: u64,
     master_left: Delay,
     auto_read_left: Delay,
     dma_init_left: Delay,
@@ -63,12 +66,13 @@ pub(crate) struct Port {
 
 impl Port {
     /// As a reset leaves it. One by CTRL takes its time and may have to be repeated.
-    pub(crate) fn reset(&mut self, chance: &mut Chance) {
+    pub(crate) fn reset(&mut self, chance: &mut Chance, now: u64) {
         let asked_for = std::mem::take(&mut self.asked_for);
         *self = Self {
             resetting: asked_for,
             // The second of two resets need not be repeated.
             owes_reset: asked_for && self.master_stuck,
+            reset_at: now,
             auto_read_left: chance.delay(20),
             dma_init_left: chance.delay(20),
             reset_left: if asked_for {
@@ -151,7 +155,8 @@ impl Port {
     pub(crate) fn read(&mut self, at: u32, value: u32, regs: &RegisterFile, now: u64) -> u32 {
         match at {
             offset::CTRL if self.resetting => {
-                if !self.reset_left.is_over(now) {
+                let is_due = now.saturating_sub(self.reset_at) >= RESET_TIME;
+                if !is_due && !self.reset_left.is_over(now) {
                     return Ctrl::from_raw(value).with_rst(true).raw();
                 }
                 self.resetting = false;

@@ -9,8 +9,8 @@ use super::{Driver, good};
 use crate::card::{TX_DATA, TX_RING, whole};
 use crate::function::PciFunction;
 use crate::regs::bits::{
-    Autoc2, Causes, CtrlExt, Dmatxctl, Esdp, Fdircmd, Fdirctrl, Hlreg0, Register, Rttdcs, Rxpbsize,
-    Txdctl,
+    Autoc2, Causes, Ctrl, CtrlExt, Dmatxctl, Esdp, Fdircmd, Fdirctrl, Gpie, Hlreg0, Register,
+    Rttdcs, Rxpbsize, Txdctl,
 };
 use crate::regs::offset;
 use crate::testing::udp_frame;
@@ -157,4 +157,24 @@ fn a_reset_leaves_the_link_disabled() {
     let driver = Driver::new();
     driver.reset();
     assert_ne!(driver.read::<Autoc2>().link_disable().value(), 0);
+}
+
+#[test]
+fn a_driver_that_waits_by_the_clock_is_blamed_for_not_looking() {
+    for seed in 0..20 {
+        let mut driver = Driver::with(seed, None);
+        driver.set(driver.read::<Ctrl>().with_rst(true));
+        driver.clock.advance(20_000_000);
+        driver.set(driver.read::<Gpie>().with_multiple_msix(true));
+        // Else this would be another reset.
+        let ctrl = driver.read::<Ctrl>();
+        assert!(!ctrl.rst(), "seed {seed}");
+        driver.initialise();
+        driver.set(ctrl);
+        driver.transmit_queue();
+        driver.card.data(TX_DATA, &udp_frame(100));
+        driver.send(&[(TX_DATA, good(100).raw_value())]);
+        assert!(driver.card.done(0), "seed {seed}");
+        assert_eq!(driver.broken(), BTreeSet::from(["reset-wait"]));
+    }
 }
