@@ -82,6 +82,9 @@ pub struct ServeArguments {
     /// Driver whose known breaches are counted apart.
     #[arg(long, value_name = "DRIVER", requires = "judge", value_parser = rules::driver)]
     pub excuse: Option<&'static exceptions::Driver>,
+    /// Judge by what ixgbe alone does, too: a driver may do well without.
+    #[arg(long, requires = "judge")]
+    pub conventions: bool,
     /// Trap every access; per-queue counters then clear on read as on hardware.
     #[arg(long)]
     pub trap: bool,

@@ -104,6 +104,7 @@ fn device(
             port: usize::from(port),
             seed: arguments.seed,
             excused: arguments.excuse,
+            conventions: arguments.conventions,
         }))
     } else {
         device

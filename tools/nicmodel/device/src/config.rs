@@ -112,6 +112,11 @@ impl Config {
         self.bytes[COMMAND].load(Ordering::Acquire) & 1 << 2 != 0
     }
 
+    /// Whether interrupts are messages of MSI-X (Message Control, MSI-X Enable).
+    pub fn uses_msix(&self) -> bool {
+        self.bytes[MSIX + 3].load(Ordering::Acquire) & 1 << 7 != 0
+    }
+
     /// The power state, 0 for D0 (PMCSR, PowerState).
     pub fn power_state(&self) -> u8 {
         self.bytes[PM + 4].load(Ordering::Acquire) & 3
@@ -194,6 +199,9 @@ mod tests {
         assert_eq!((word(&config, 0), word(&config, 2)), (0x8086, 0x10fb));
         assert_eq!(word(&config, 0x72) & 0x7ff, 63, "64 vectors");
         assert_eq!(word(&config, 0xb2) & 0xff, 0x82, "x8 at 5 GT/s");
+        assert!(!config.uses_msix());
+        config.write(0x72, &[0, 0x80]);
+        assert!(config.uses_msix());
     }
 
     #[test]

@@ -139,6 +139,10 @@ impl Device {
         self.config.is_bus_master()
     }
 
+    pub(crate) fn uses_msix(&self) -> bool {
+        self.config.uses_msix()
+    }
+
     pub(crate) fn power_state(&self) -> u8 {
         self.config.power_state()
     }

@@ -7,12 +7,15 @@ from testbed.boot.nicmodel import Model
 
 # The model's names of drivers with known breaches, by the names of load-driver.
 _EXCUSED = {"c": "ixgbe", "rust_driver_net": "rust_driver_net"}
+# Drivers that do as ixgbe where no datasheet says so.
+_ALIKE = ("c", "rust")
 
 
 def words(driver: str) -> list[str]:
     """Words for the model's command line."""
     excuse = _EXCUSED.get(driver)
-    return ["--judge", *(["--excuse", excuse] if excuse else [])]
+    return ["--judge", *(["--conventions"] if driver in _ALIKE else []),
+            *(["--excuse", excuse] if excuse else [])]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -76,11 +76,6 @@ pub const DRIVERS: &[Driver] = &[
                 why: "knows only the bit of the frame check sequence",
             },
             Exception {
-                rule: "driver-loaded",
-                place: "driver_net/hw.rs, start()",
-                why: "does not care for the firmware",
-            },
-            Exception {
                 rule: "link-disabled",
                 place: "driver_net/hw.rs, start()",
                 why: "expects an EEPROM that leaves the link on",
@@ -94,11 +89,6 @@ pub const DRIVERS: &[Driver] = &[
                 rule: "tables",
                 place: "driver_net/hw.rs, start()",
                 why: "turns on no filter that has a table",
-            },
-            Exception {
-                rule: "rate-limiter",
-                place: "driver_net/hw.rs, start()",
-                why: "knows nothing of rates",
             },
         ],
     },

@@ -55,6 +55,8 @@ pub struct Settings {
     pub seed: u64,
     /// The driver whose known breaches are excused.
     pub excused: Option<&'static Driver>,
+    /// Rules of `ixgbe` alone hold, too.
+    pub conventions: bool,
 }
 
 impl std::fmt::Debug for Driver {
@@ -195,6 +197,9 @@ impl Judge {
     }
 
     fn record(&self, state: &mut State, rule: &Rule, queue: Option<String>, detail: String) {
+        if rule.is_convention() && !self.settings.conventions {
+            return;
+        }
         let State { breaches, log, .. } = state;
         let excused = self.settings.excused.is_some_and(|driver| {
             driver

@@ -60,6 +60,17 @@ pub struct Rule {
     pub(crate) test: Test,
 }
 
+/// Rules that no datasheet has, and that a driver does well without. Those that follow `ixgbe` keep
+/// them.
+const CONVENTIONS: &[&str] = &[RX_HALF, "driver-loaded", "rate-limiter", "unload-live"];
+
+impl Rule {
+    /// Whether it is one of `ixgbe` alone.
+    pub fn is_convention(&self) -> bool {
+        CONVENTIONS.contains(&self.id)
+    }
+}
+
 /// DMA was attempted although the function is no bus master.
 pub(crate) const DMA_MASTER: &str = "dma-master";
 /// DMA was attempted, or a register used, although the function sleeps.
@@ -239,8 +250,9 @@ rules! {
             && Causes::new_with_raw_value(f.value).rtxq() != 0
             && f.regs.get::<Rxctrl>().rxen()
     };
-    /// GPIE.Multiple_MSIX is set before interrupts are enabled
-    InterruptEnable, "gpie-msix", "7.3.1.3.2": |f| !f.regs.get::<Gpie>().multiple_msix();
+    /// with MSI-X, GPIE.Multiple_MSIX is set before interrupts are enabled
+    InterruptEnable, "gpie-msix", "7.3.1.3.2":
+        |f| f.device.uses_msix() && !f.regs.get::<Gpie>().multiple_msix();
 
     // Semaphores.
     /// SW_FW_SYNC is written only by the owner of SWSM.SMBI and SWSM.SWESMBI
@@ -350,5 +362,6 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), RULES.len());
         assert!(find("ring-enabled").is_some() && find("no-such-rule").is_none());
+        assert!(CONVENTIONS.iter().all(|id| ids.contains(id)));
     }
 }

@@ -3,6 +3,7 @@
 
 mod buffers;
 mod coalescing;
+mod conventions;
 mod descriptors;
 mod flow;
 mod module;
@@ -44,11 +45,16 @@ struct Driver {
 
 impl Driver {
     fn with(seed: u64, excused: Option<&'static exceptions::Driver>) -> Self {
+        Self::judged(seed, excused, true)
+    }
+
+    fn judged(seed: u64, excused: Option<&'static exceptions::Driver>, conventions: bool) -> Self {
         let clock = Arc::new(ManualClock::default());
         let judge = Judge::new(Settings {
             port: 0,
             seed,
             excused,
+            conventions,
         });
         let device: Arc<Device> = Arc::new(device_with(Arc::clone(&clock)).judged(judge));
         device.config_write(4, &[0x06, 0x00]);
@@ -342,6 +348,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
         }
         "gpie-msix" => {
             driver.reset();
+            driver.card.device.config_write(0x72, &[0, 0x80]);
             driver.write(offset::EIMS, 1);
         }
         "semaphore" => driver.write(offset::GSSR, 1),

@@ -11,6 +11,7 @@ fn judged() -> Device {
         port: 0,
         seed: 1,
         excused: None,
+        conventions: true,
     }))
 }
 
