@@ -155,6 +155,12 @@ impl RxStatus {
         self.into_raw() & (Self::EOP_MASK | Self::ERRORS) == Self::EOP_MASK
     }
 
+    /// Returns whether the checksum of the IP header is wrong.
+    #[inline]
+    pub(crate) fn has_bad_header(self) -> bool {
+        self.ipcs() && self.ipe()
+    }
+
     /// Returns whether this is the last buffer of a frame that is not damaged, whatever its
     /// checksums.
     #[inline(always)]

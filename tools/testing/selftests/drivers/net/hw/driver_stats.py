@@ -138,9 +138,9 @@ def rx_checksum_told(cfg, state):
             f"{cfg.checksums[state]} packets")
 
 
-def _wrong_sum(mac):
-    """ Return a UDP datagram whose checksum is wrong. """
-    ip_header = "4500002e000000004011" + "66bd" + "0a000002" + "0a000001"
+def _wrong_sum(mac, header="66bd"):
+    """ Return a UDP datagram whose checksum is wrong, with this checksum of its IP header. """
+    ip_header = "4500002e000000004011" + header + "0a000002" + "0a000001"
     return bytes.fromhex(mac + "0200000000020800" + ip_header + "1f901f90001adead") + bytes(18)
 
 
@@ -160,6 +160,22 @@ def rx_checksum_unverified(cfg, frame):
     ksft_eq(driver_stats(cfg.ifname)["rx_csum_good"] - before, 0)
 
 
+@ksft_variants([KsftNamedVariant("header", "66bc", 20), KsftNamedVariant("datagram", "66bd", 0)])
+def rx_checksum_errors(cfg, header, errors):
+    """
+    A wrong checksum of an IP header counts whatever follows. One of UDP does not, since the card
+    finds it wrong if there is none, too.
+    """
+    cfg.require_driver("ixgbe_rust", ONLY_RUST)
+    port = cfg.ports[0]
+    frame = _wrong_sum(port.attr("address").replace(":", ""), header)
+    received, before = port.stat("rx_packets"), driver_stats(cfg.ifname)["rx_csum_errors"]
+    for _ in range(20):
+        cfg.model.inject(0, frame)
+    wait_until(lambda: port.stat("rx_packets") >= received + 20, 10, "the frames are received")
+    ksft_eq(driver_stats(cfg.ifname)["rx_csum_errors"] - before, errors)
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -168,7 +184,8 @@ def main():
         ksft_run(judged([set_up, info, link_detected, lists_counters, frames_counted,
                          growth, no_errors, updown, updown_keeps,
                          forwards_after_updown, bulk_free_counted,
-                         rx_checksum, rx_checksum_told, rx_checksum_unverified]),
+                         rx_checksum, rx_checksum_told, rx_checksum_unverified,
+                         rx_checksum_errors]),
                  args=(cfg, ))
     ksft_exit()
 

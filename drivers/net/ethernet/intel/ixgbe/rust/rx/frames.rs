@@ -204,7 +204,7 @@ fn checksum(status: RxStatus, info: RxInfo, counters: &PollCounters, trusted: bo
         Checksum::Unknown => false,
         Checksum::Good => true,
         Checksum::Bad => {
-            bad_checksum(info, counters);
+            bad_checksum(status, info, counters);
             false
         }
     }
@@ -235,9 +235,9 @@ pub(super) fn refuse(frames: &mut Assembler, status: RxStatus, counters: &PollCo
 
 /// Counts a bad checksum. The stack checks it again, and drops the frame.
 #[cold]
-fn bad_checksum(info: RxInfo, counters: &PollCounters) {
-    // The NIC reports UDP without a checksum as a checksum error.
-    if !info.udp() {
+fn bad_checksum(status: RxStatus, info: RxInfo, counters: &PollCounters) {
+    // The NIC reports UDP without a checksum as an error of that checksum.
+    if !info.udp() || status.has_bad_header() {
         counters.rx_csum_errors.add(1);
     }
 }
@@ -254,7 +254,7 @@ enum Checksum {
 impl Checksum {
     #[inline]
     fn of(status: RxStatus) -> Self {
-        if status.ipcs() && status.ipe() {
+        if status.has_bad_header() {
             Self::Bad
         } else if !status.l4i() {
             Self::Unknown
