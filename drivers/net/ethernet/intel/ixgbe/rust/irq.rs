@@ -5,7 +5,11 @@
 use kernel::{
     io::register::Array,
     num::Bounded,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 use crate::{
@@ -157,11 +161,29 @@ pub(crate) fn rearm_events(bar: &Bar0<'_>) {
     bar.write_reg(events());
 }
 
-/// Raises the causes of all queue vectors that are not masked, in case that one got lost.
-pub(crate) fn raise_queues(bar: &Bar0<'_>) {
-    if let Ok(unmasked) = bar.try_read(EIMS_EX::at(0)) {
-        bar.write(EICS_EX::at(0), unmasked.into_raw().into());
+/// Raises the causes of the queue vectors, in case that one got lost. `masked` are those that were
+/// masked the last time.
+pub(crate) fn raise_queues(bar: &Bar0<'_>, masked: &Atomic<u32>) {
+    // Those of the pairs that there are mask themselves.
+    let (Ok(all), Ok(unmasked)) = (bar.try_read(EIAM_EX::at(0)), bar.try_read(EIMS_EX::at(0)))
+    else {
+        return;
+    };
+    let (unmasked, lost) = split(all.into_raw(), unmasked.into_raw(), masked);
+
+    // A message that gets lost leaves its vector masked, and no poll function unmasks it. If one
+    // is about to do so after all, it is called once more.
+    if lost != 0 {
+        bar.write(EIMS_EX::at(0), lost.into());
     }
+    bar.write(EICS_EX::at(0), (unmasked | lost).into());
+}
+
+/// Returns which vectors are not masked, and which are this time and were the last time.
+fn split(all: u32, unmasked: u32, masked: &Atomic<u32>) -> (u32, u32) {
+    let now = all & !unmasked;
+
+    (unmasked, masked.xchg(now, Relaxed) & now)
 }
 
 /// A test of all interrupts of a port that is running.
@@ -221,5 +243,17 @@ mod tests {
         assert_eq!(ivar, Ok(0x8f8f_8e8e));
         assert_eq!(bits(1), 1);
         assert_eq!(bits(16), 0xffff);
+    }
+
+    #[test]
+    fn vectors_that_stay_masked_have_lost_a_message() {
+        let masked = Atomic::new(0);
+
+        assert_eq!(split(0xf, 0xf, &masked), (0xf, 0));
+        assert_eq!(split(0xf, 0xc, &masked), (0xc, 0));
+        assert_eq!(split(0xf, 0xa, &masked), (0xa, 0x1));
+        assert_eq!(split(0xf, 0xb, &masked), (0xb, 0x4));
+        // The pairs are fewer now.
+        assert_eq!(split(0x3, 0x3, &masked), (0x3, 0));
     }
 }

@@ -226,6 +226,17 @@ def host_is_busy(cfg):
 
 
 @ksft_disruptive
+def lost_interrupts(cfg):
+    """ A vector that is masked since its message got lost is polled, and interrupts again. """
+    cfg.model.fault(0, "lost_interrupts")
+    ksft_lt(cfg.generate(64, timeout_ms=1000)["forwarded"], 64)
+    cfg.model.mend(0)
+    # The first one finds it masked, the second one does so again.
+    cfg.model.wait_check_ups(0, 3)
+    cfg.check_works()
+
+
+@ksft_disruptive
 def transmitter_hangs(cfg):
     """
     The watchdog restarts a transmitter that does not report packets as sent.
@@ -319,6 +330,7 @@ def main():
         ksft_run(judged([set_up, *lies(),
                          memory_error, forwards_after("memory_error"), *lost_reads(),
                          host_is_busy, forwards_after("busy_host"),
+                         lost_interrupts, forwards_after("lost_interrupts"),
                          transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),
                          does_not_stop, bound_anew, forwards_after("does_not_stop"),

@@ -168,6 +168,8 @@ pub(crate) struct Port<'bound> {
     pub(super) firmware: Firmware,
     /// A memory of the NIC has had an error since it was reset. Nothing in it can be trusted.
     pub(super) memory_error: Atomic<bool>,
+    /// The queue vectors that were masked at the last run of the watchdog.
+    pub(super) masked: Atomic<u32>,
     /// Which port of the NIC this is.
     pub(super) number: u32,
     pub(super) vectors: IrqVectorRegistration<'bound>,
@@ -293,6 +295,7 @@ impl<'bound> Port<'bound> {
                 media,
                 firmware,
                 memory_error: Atomic::new(false),
+                masked: Atomic::new(0),
                 number,
                 vectors,
                 bar,

@@ -42,7 +42,7 @@ impl Port<'_> {
         self.update_link(netdev);
 
         if netdev.is_carrier_ok() || self.is_tested() {
-            irq::raise_queues(bar);
+            irq::raise_queues(bar, &self.masked);
         } else if flush::is_pending(bar) {
             // The core does not notice: its TX watchdog needs a carrier. Meanwhile the packets
             // would keep their memory, and leave when the link is back.
