@@ -108,10 +108,12 @@ use core::num::NonZero;
 
 mod complete;
 mod descriptors;
+mod limits;
 mod owner;
 mod record;
 mod split;
 mod submit;
+mod takes_tests;
 mod tests;
 mod timestamp_tests;
 

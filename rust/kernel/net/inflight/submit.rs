@@ -380,7 +380,7 @@ fn refuse<P, R>(reason: Refusal, skb: P) -> Result<R, Refused<P>> {
 
 /// Whether a packet has data behind its linear part.
 #[inline(always)]
-fn is_nonlinear(skb: &SkBuff) -> bool {
+pub(super) fn is_nonlinear(skb: &SkBuff) -> bool {
     skb.len() != skb.head_len()
 }
 

@@ -79,7 +79,7 @@ pub(super) mod cases {
         unsafe { pair_of(dev, core::ptr::null_mut(), None, len, limits) }
     }
 
-    fn linear(len: usize) -> Result<SkBuff> {
+    pub(in super::super) fn linear(len: usize) -> Result<SkBuff> {
         let mut skb = UniqueSkBuff::alloc(len as u32, GFP_ATOMIC)?;
         let bytes = KVec::from_elem(0x5au8, len, GFP_ATOMIC)?;
         skb.put(&bytes)?;
@@ -87,7 +87,7 @@ pub(super) mod cases {
     }
 
     /// A packet with `head` linear bytes and `frags` bytes in fragments of a page each.
-    fn scattered(head: usize, frags: usize) -> Result<SkBuff> {
+    pub(in super::super) fn scattered(head: usize, frags: usize) -> Result<SkBuff> {
         let mut error = 0;
         // SAFETY: The flags allow the context.
         let skb = unsafe {
