@@ -21,8 +21,12 @@ use kernel::{
 
 use crate::desc::{
     TxContext,
-    TxTemplate, //
+    TxTemplate,
+    TX_LIMITS, //
 };
+
+/// The most context descriptors of a packet.
+const CONTEXTS: usize = 1;
 
 /// The offloads of a packet.
 pub(crate) struct Offload {
@@ -109,6 +113,12 @@ fn refuse(skb: SkBuff) -> Result<(SkBuff, Offload)> {
 /// Returns those of `features` that the NIC has for a packet.
 #[inline(always)]
 pub(crate) fn features(skb: &SkBuff, features: Features) -> Features {
+    if !TX_LIMITS.takes(skb, CONTEXTS) {
+        // The stack makes others of it, whose data it copies.
+        return features
+            .without(Feature::ScatterGather)
+            .without_segmentation();
+    }
     // Each packet comes here; a forwarded one asks for nothing. One that is to be split asks for a
     // checksum, too.
     if skb.partial_checksum().is_none() && skb.vlan_tag().is_none() {

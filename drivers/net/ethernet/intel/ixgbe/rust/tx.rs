@@ -18,7 +18,6 @@ use kernel::{
         inflight::{
             self,
             Descriptors,
-            Limits,
             Refused,
             Submitted,
             TxConsumer,
@@ -53,8 +52,8 @@ use crate::{
     desc::{
         self,
         TxTemplate,
+        TX_LIMITS as LIMITS,
         TX_MAX_PACKET,
-        TX_MAX_SEGMENT,
         TX_MIN_LEN, //
     },
     mmio::Bar0,
@@ -79,16 +78,6 @@ pub(crate) type TxQueue<'a> = queue::TxQueue<'a, Deferring>;
 pub(crate) use self::registers::{
     stop,
     TxRegisters, //
-};
-
-/// Maximum number of descriptors per packet: the NIC accepts up to 40.
-const MAX_DESCRIPTORS: usize = 40;
-
-/// Limits of the NIC.
-const LIMITS: Limits = Limits {
-    segment_len: TX_MAX_SEGMENT,
-    packet_len: TX_MAX_PACKET,
-    descriptors: MAX_DESCRIPTORS,
 };
 
 /// With more free descriptors, no queue is stopped. A constant, since the fast path compares each
@@ -187,7 +176,7 @@ impl TxRing<'_> {
 
         let ring = &self.desc;
         let submitted = self.producer.submit_one(skb, |slot, segment| {
-            // CAST: Segments are at most `TX_MAX_SEGMENT` bytes long.
+            // CAST: Segments are at most `LIMITS.segment_len` bytes long.
             template.write(ring, slot, segment.addr, segment.len as u16, segment.last)
         });
 
@@ -211,8 +200,9 @@ impl TxRing<'_> {
         more: bool,
     ) -> Xmit<'call> {
         let bar = &port.bar;
+        let most = LIMITS.descriptors;
         // First, as a packet whose headers have been prepared cannot be returned to the stack.
-        if self.producer.free_or_enough(MAX_DESCRIPTORS) < MAX_DESCRIPTORS {
+        if self.producer.free_or_enough(most) < most {
             // A safety net: with so little room, the queue should have been stopped.
             return self.full(bar, queue, counters, skb);
         }

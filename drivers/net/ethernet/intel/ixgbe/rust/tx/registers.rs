@@ -14,6 +14,7 @@ use kernel::{
 };
 
 use crate::{
+    desc::TX_WRITE_BACK,
     mmio::{
         self,
         Bar0, //
@@ -45,14 +46,13 @@ impl TxRegisters {
         bar.write(TDH::at(at), TDH::zeroed());
         bar.write(TDT::at(at), TDT::zeroed());
 
-        // Prefetch descriptors early, and write back each completion at once: a higher WTHRESH
-        // could delay the last one indefinitely.
+        // Prefetch descriptors early.
         bar.write(
             TXDCTL::at(at),
             TXDCTL::zeroed()
                 .with_const_pthresh::<32>()
                 .with_const_hthresh::<1>()
-                .with_const_wthresh::<1>()
+                .with_const_wthresh::<TX_WRITE_BACK>()
                 .with_enable(true),
         );
         mmio::wait_for(
