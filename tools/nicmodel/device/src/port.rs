@@ -344,6 +344,8 @@ impl Datapath {
         }
         if !self.room(frame.len()) {
             self.device.regs.add(offset::MPC, 1);
+            // A card counts it here, too.
+            self.device.regs.add(offset::GPRC, 1);
             return self
                 .loss(Outcome::Drop)
                 .map_or(Arrival::Taken, Arrival::Lost);

@@ -157,6 +157,8 @@ fn without_descriptors_frames_wait_and_then_are_lost() {
     }
     assert_eq!(card.receive(&frame), Arrival::Lost(Loss::NoDescriptor));
     assert_eq!(card.device.register_read(offset::MPC), 1);
+    // Those in the ring, and the one that is lost.
+    assert_eq!(card.device.register_read(offset::GPRC), 8);
     for i in 0..5 {
         card.free(i);
     }

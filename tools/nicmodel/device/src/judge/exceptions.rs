@@ -45,6 +45,16 @@ pub const DRIVERS: &[Driver] = &[
                 why: "an interface that is closed after shutdown writes CTRL_EXT in D3",
             },
             Exception {
+                rule: "dca-rxctrl",
+                place: "ixgbe_main.c, ixgbe_configure_rx_ring()",
+                why: "leaves the register as it is unless it uses DCA",
+            },
+            Exception {
+                rule: "tx-requests",
+                place: "ixgbe_main.c, ixgbe_setup_mtqc()",
+                why: "leaves the register as it is",
+            },
+            Exception {
                 rule: "tail-disabled",
                 place: "ixgbe_main.c:6716",
                 why: "disables the receive queues before it stops the polls, which refill them",
@@ -89,6 +99,16 @@ pub const DRIVERS: &[Driver] = &[
                 rule: "tables",
                 place: "driver_net/hw.rs, start()",
                 why: "turns on no filter that has a table",
+            },
+            Exception {
+                rule: "dca-rxctrl",
+                place: "driver_net/hw.rs, start()",
+                why: "knows nothing of the bit, as ixgbe",
+            },
+            Exception {
+                rule: "tx-requests",
+                place: "driver_net/hw.rs, start()",
+                why: "does with short requests, as ixgbe",
             },
         ],
     },

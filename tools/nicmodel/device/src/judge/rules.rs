@@ -186,6 +186,10 @@ rules! {
     QueueEnable, "dmatxctl-te", "4.6.8": |f| f.is_transmit() && !f.regs.get::<Dmatxctl>().te();
     /// the rate limiter of a transmit queue is cleared after a reset, before the queue is enabled
     QueueEnable, "rate-limiter", "C ixgbe_common.c:341": |f| f.is_transmit() && !f.is_unlimited();
+    /// without DCB and virtual functions, DTXMXSZRQ is 0xfff before a transmit queue is enabled
+    QueueEnable, "tx-requests", "4.6.11.3.4": |f| f.is_transmit() && !f.requests_are_long();
+    /// bit 12 of DCA_RXCTRL is cleared before a receive queue is enabled
+    QueueEnable, "dca-rxctrl", "4.6.7": |f| !f.is_transmit() && f.has_dca_bit();
     /// BSIZEPACKET is not 0, and BSIZEHEADER not 0 with advanced descriptors
     QueueEnable, "srrctl", "8.2.3.8.7": |f| !f.is_transmit() && !f.buffer_sizes_are_good();
     /// a queue that coalesces has advanced descriptors, BSIZEHEADER is 128 bytes at least, and

@@ -6,9 +6,9 @@ use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
 use crate::device::Device;
 use crate::regs::bits::{
-    Causes, Ctrl, CtrlExt, Eec, Eerd, Eitr, Esdp, Fdircmd, Fdirctrl, GcrExt, Gssr, Hlreg0, Ivar,
-    Mrqc, Rdlen, Rdrxctl, Register, Rfctl, Rscctl, Rxctrl, Rxdctl, Rxpbsize, Secrxctrl, Secrxstat,
-    Srrctl, Status, Swsm,
+    Causes, Ctrl, CtrlExt, DcaRxctrl, Dtxmxszrq, Eec, Eerd, Eitr, Esdp, Fdircmd, Fdirctrl, GcrExt,
+    Gssr, Hlreg0, Ivar, Mrqc, Rdlen, Rdrxctl, Register, Rfctl, Rscctl, Rxctrl, Rxdctl, Rxpbsize,
+    Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, offset};
@@ -322,6 +322,23 @@ impl Facts<'_> {
         let length = self.ring(8);
         let held = Rdlen::from_raw(length).len();
         held.value() != 0 && Rdlen::ZERO.with_len(held).raw() == length
+    }
+
+    /// Whether the transmitter asks for as much at a time as it can, or has to share.
+    pub(crate) fn requests_are_long(&self) -> bool {
+        let is_shared = self.regs.load(offset::MTQC) != 0;
+        is_shared || self.regs.get::<Dtxmxszrq>().max_bytes_num_req().value() == 0xfff
+    }
+
+    /// Whether the bit is set that a reset sets, and a driver has to clear.
+    pub(crate) fn has_dca_bit(&self) -> bool {
+        self.queue.is_some_and(|(place, _)| {
+            let at = match place.queue {
+                queue @ 0..16 => offset::DCA_RXCTRL + 4 * queue,
+                queue => offset::DCA_RXCTRL_HIGH + offset::QUEUE * queue,
+            };
+            DcaRxctrl::from_raw(self.regs.load(at)).must_be_0()
+        })
     }
 
     pub(crate) fn buffer_sizes_are_good(&self) -> bool {

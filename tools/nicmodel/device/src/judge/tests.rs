@@ -26,8 +26,8 @@ use crate::fault::Kind;
 use crate::function::PciFunction;
 use crate::port::Datapath;
 use crate::regs::bits::{
-    Autoc, Autoc2, Ctrl, CtrlExt, Dmatxctl, Eec, Eerd, GcrExt, Gpie, Hlreg0, Rdrxctl, Register,
-    Rxctrl, Rxdctl, Secrxctrl, Secrxstat, Srrctl, Status, Txdctl,
+    Autoc, Autoc2, Ctrl, CtrlExt, DcaRxctrl, Dmatxctl, Eec, Eerd, GcrExt, Gpie, Hlreg0, Rdrxctl,
+    Register, Rxctrl, Rxdctl, Secrxctrl, Secrxstat, Srrctl, Status, Txdctl,
 };
 use crate::regs::offset;
 use crate::testing::{device_with, udp_frame};
@@ -166,6 +166,7 @@ impl Driver {
             self.card.free(i);
         }
         self.ring(offset::RDBAL, RX_RING);
+        self.set(DcaRxctrl::ZERO);
         self.set(srrctl);
         self.set(Rxdctl::ZERO.with_enable(true));
         assert!(self.poll::<Rxdctl>(|rxdctl| rxdctl.enable()));
@@ -181,6 +182,7 @@ impl Driver {
     fn transmit_queue(&self) {
         self.limiter(0, 0);
         self.ring(offset::TDBAL, TX_RING);
+        self.write(offset::DTXMXSZRQ, 0xfff);
         self.set(Dmatxctl::ZERO.with_te(true));
         self.set(Txdctl::ZERO.with_enable(true));
         assert!(self.poll::<Txdctl>(|txdctl| txdctl.enable()));
@@ -325,13 +327,13 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.start();
             driver.write(offset::TDT, COUNT);
         }
-        "ring-base" | "ring-length" | "dmatxctl-te" => {
+        "ring-base" | "ring-length" | "dmatxctl-te" | "tx-requests" => {
             driver.reset();
             driver.ring(offset::TDBAL, TX_RING + 16);
             driver.write(offset::TDLEN, 100);
             driver.set(Txdctl::ZERO.with_enable(true));
         }
-        "ring-program" | "srrctl" => {
+        "ring-program" | "srrctl" | "dca-rxctrl" => {
             driver.reset();
             driver.set(Rxdctl::ZERO.with_enable(true));
         }

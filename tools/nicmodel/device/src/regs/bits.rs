@@ -318,6 +318,12 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         drop_en @ 28,
     }
 
+    /// Direct cache access of one queue.
+    DcaRxctrl at DCA_RXCTRL, every 4 {
+        /// Set after a reset; must be 0.
+        must_be_0 @ 12,
+    }
+
     /// Receive DMA control.
     Rdrxctl at RDRXCTL {
         /// The FCS does not go to memory.
@@ -406,6 +412,12 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         wthresh: u7 = 16..=22,
         /// The queue is enabled.
         enable @ 25,
+    }
+
+    /// The most that the transmitter asks memory for at a time.
+    Dtxmxszrq at DTXMXSZRQ {
+        /// In units of 256 bytes.
+        max_bytes_num_req: u12 = 0..=11,
     }
 
     /// Low half of the address to which the head is written back.

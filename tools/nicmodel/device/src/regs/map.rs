@@ -6,8 +6,8 @@ use arbitrary_int::{u4, u5, u10, u12};
 use super::Access::{Control, Counter, Doorbell, Effect, Memory, ReadOnly, WideHigh, WideLow};
 use super::Entry;
 use super::bits::{
-    Autoc, Dmatxctl, Dtxtcpflgh, Dtxtcpflgl, Eec, Esdp, Fwsm, Hlreg0, I2cctl, LinkMode, Maxfrs,
-    Msrwd, Rdrxctl, Rxpbsize, Vlnctrl, Wuc,
+    Autoc, DcaRxctrl, Dmatxctl, Dtxtcpflgh, Dtxtcpflgl, Eec, Esdp, Fwsm, Hlreg0, I2cctl, LinkMode,
+    Maxfrs, Msrwd, Rdrxctl, Rxpbsize, Vlnctrl, Wuc,
 };
 use crate::counters::wide;
 
@@ -31,6 +31,7 @@ const NO_PHY: Msrwd = Msrwd::ZERO.with_mdirdata(u16::MAX);
 /// The largest standard frame.
 const MAXFRS: Maxfrs = Maxfrs::ZERO.with_mfs(1518);
 /// A serial link, as with an SFP+ module.
+const DCA_RXCTRL: DcaRxctrl = DcaRxctrl::ZERO.with_must_be_0(true);
 const AUTOC: Autoc = Autoc::ZERO
     .with_ansf(u5::new(1))
     .with_lms(LinkMode::Serial10G);
@@ -132,7 +133,7 @@ registers! {
     RDBAL[64 every 0x40] at 0x01000: Control;
     RDBAH[64 every 0x40] at 0x01004: Control;
     RDLEN[64 every 0x40] at 0x01008: Control;
-    DCA_RXCTRL_HIGH[64 every 0x40] at 0x0100c: Memory;
+    DCA_RXCTRL_HIGH[64 every 0x40] at 0x0100c: Memory, reset DCA_RXCTRL.raw_value();
     RDH[64 every 0x40] at 0x01010: Control;
     SRRCTL_HIGH[64 every 0x40] at 0x01014: Control;
     RDT[64 every 0x40] at 0x01018: Doorbell;
@@ -145,7 +146,7 @@ registers! {
     SRRCTL[16] at 0x02100: Control;
     RTRPT4C[8] at 0x02140: Memory;
     RTRPT4S[8] at 0x02160: Memory;
-    DCA_RXCTRL[16] at 0x02200: Memory;
+    DCA_RXCTRL[16] at 0x02200: Memory, reset DCA_RXCTRL.raw_value();
     RQSMR[32] at 0x02300: Memory;
     RTRPCS at 0x02430: Memory;
     RDRXCTL at 0x02f00: Control, reset RDRXCTL.raw_value();
@@ -275,7 +276,7 @@ registers! {
     TDWBAL[128 every 0x40] at 0x06038: Control;
     TDWBAH[128 every 0x40] at 0x0603c: Control;
     PFVMVIR[64] at 0x08000: Memory;
-    DTXMXSZRQ at 0x08100: Memory;
+    DTXMXSZRQ at 0x08100: Memory, reset 0x10;
     TXDGPC_LVMMC at 0x08108: Memory;
     PFVFTE[2] at 0x08110: Memory;
     MTQC at 0x08120: Memory;

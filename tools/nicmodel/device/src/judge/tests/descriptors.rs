@@ -21,6 +21,7 @@ fn many(count: usize, wthresh: u8) -> BTreeSet<&'static str> {
     driver.ring(offset::TDBAL, TX_RING);
     driver.write(offset::TDLEN, 64 * SIZE);
     driver.limiter(0, 0);
+    driver.write(offset::DTXMXSZRQ, 0xfff);
     driver.set(Dmatxctl::ZERO.with_te(true));
     let wthresh = u7::new(wthresh);
     driver.set(Txdctl::ZERO.with_enable(true).with_wthresh(wthresh));

@@ -42,6 +42,7 @@ pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
             driver.limiter(1, 0);
             driver.limiter(0, 1);
             driver.ring(offset::TDBAL, TX_RING);
+            driver.write(offset::DTXMXSZRQ, 0xfff);
             driver.set(Dmatxctl::ZERO.with_te(true));
             driver.set(Txdctl::ZERO.with_enable(true));
         }

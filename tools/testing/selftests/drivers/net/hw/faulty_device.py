@@ -237,6 +237,23 @@ def lost_interrupts(cfg):
 
 
 @ksft_disruptive
+def missed_frames_are_not_good(cfg):
+    """ Frames for which there was no room are good ones to the card, and not to users. """
+    ifname, names = cfg.ports[0].ifname, ("hw_rx_good", "hw_rx_missed")
+    before = driver_stats(ifname)
+    cfg.model.fault(0, "lost_interrupts")
+    # More than ring and packet buffer hold.
+    sent = cfg.generate(3000, 1500, window=0, timeout_ms=5000)["sent"]
+    cfg.model.mend(0)
+    cfg.model.wait_check_ups(0, 3)
+    now = driver_stats(ifname)
+    good, missed = (now[name] - before[name] for name in names)
+    ksft_gt(missed, 0)
+    # Others send, too.
+    ksft_lt(good - (sent - missed), 100)
+
+
+@ksft_disruptive
 def transmitter_hangs(cfg):
     """
     The watchdog restarts a transmitter that does not report packets as sent.
@@ -330,7 +347,8 @@ def main():
         ksft_run(judged([set_up, *lies(),
                          memory_error, forwards_after("memory_error"), *lost_reads(),
                          host_is_busy, forwards_after("busy_host"),
-                         lost_interrupts, forwards_after("lost_interrupts"),
+                         lost_interrupts, missed_frames_are_not_good,
+                         forwards_after("lost_interrupts"),
                          transmitter_hangs, transmitter_hang_is_told,
                          forwards_after("hang", 2000),
                          does_not_stop, bound_anew, forwards_after("does_not_stop"),
