@@ -52,6 +52,7 @@ use crate::{
 };
 
 mod counters;
+mod light;
 mod link;
 mod nic;
 mod rxfh;

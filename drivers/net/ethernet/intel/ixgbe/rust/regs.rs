@@ -79,12 +79,7 @@ register! {
     pub(crate) WUS(u32) @ 0x05810 {}
 
     /// Control of the lights.
-    pub(crate) LEDCTL(u32) @ 0x00200 {
-        /// LED 2 blinks.
-        23:23   led2_blink => bool;
-        /// Mode of LED 2.
-        19:16   led2_mode;
-    }
+    pub(crate) LEDCTL(u32) @ 0x00200 {}
 }
 
 // NVM, datasheet 8.2.3.2.
@@ -268,14 +263,6 @@ register! {
         /// Largest frame to receive, with frame check sequence, in bytes.
         31:16   mfs;
     }
-
-}
-/// Values of [`LEDCTL`]'s modes.
-pub(crate) mod led {
-    /// Always lit.
-    pub(crate) const ON: u32 = 0xe;
-    /// Never lit.
-    pub(crate) const OFF: u32 = 0xf;
 }
 
 // Filters, datasheet 8.2.3.7.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Firmware version, registers, EEPROM, module EEPROM and the identification LED.
+//! Firmware version, registers, EEPROM and module EEPROM.
 
 use kernel::{
     net::device::{
@@ -14,14 +14,12 @@ use kernel::{
                 EepromPage,
                 ModuleEepromOps, //
             },
-            phys_id::PhysIdOps,
             regs::RegsOps, //
         },
         ExtAck,
         OpsLocked, //
     },
-    prelude::*,
-    sync::atomic::Relaxed, //
+    prelude::*, //
 };
 
 use crate::{
@@ -30,10 +28,8 @@ use crate::{
     i2c::Page,
     port::{
         Port,
-        PortDriver,
-        NO_LIGHTS, //
-    },
-    regs::*, //
+        PortDriver, //
+    }, //
 };
 
 impl DrvinfoOps for PortDriver {
@@ -81,30 +77,6 @@ impl ModuleEepromOps for PortDriver {
                     error
                 }
             })
-    }
-}
-
-impl PhysIdOps for PortDriver {
-    fn set_phys_id<'bound>(port: Pin<&Port<'bound>>, on: Option<bool>) -> Result {
-        let lights = port.lights.load(Relaxed);
-        let Some(on) = on else {
-            port.bar.write_reg(LEDCTL::from(lights));
-            port.lights.store(NO_LIGHTS, Relaxed);
-            return Ok(());
-        };
-        if lights == NO_LIGHTS {
-            // The EEPROM has chosen their modes.
-            port.lights
-                .store(port.bar.try_read(LEDCTL)?.into_raw(), Relaxed);
-        }
-
-        // LED 2, the one of the link, as `ixgbe` does by default.
-        let mode = if on { led::ON } else { led::OFF };
-        port.bar.update(LEDCTL, |r| {
-            r.with_led2_blink(false)
-                .try_with_led2_mode(mode)
-                .unwrap_or(r)
-        })
     }
 }
 
