@@ -222,6 +222,16 @@ fn add_read(sum: &Counter, value: u32) {
     }
 }
 
+/// Returns the number of good frames without those that the NIC has missed, which it counts, too.
+/// Either may be of a NIC that is gone.
+fn without_missed(good: u32, missed: u32) -> u32 {
+    if good == u32::MAX || missed == u32::MAX {
+        good
+    } else {
+        good.saturating_sub(missed)
+    }
+}
+
 impl HwCounters {
     /// The number of frames that were shorter or longer than allowed.
     fn size_errors(&self) -> u64 {
@@ -232,7 +242,8 @@ impl HwCounters {
 
     /// Reads and clears the NIC's counters, and adds them up.
     fn update(&self, bar: &Bar0<'_>) {
-        add_read(&self.hw_rx_missed, bar.read_atomic(RXMPC::at(0)).into_raw());
+        let missed = bar.read_atomic(RXMPC::at(0)).into_raw();
+        add_read(&self.hw_rx_missed, missed);
         for index in 0..usize::from(MAX_PAIRS) {
             // PANIC: `try_at()` never fails here, but the compiler cannot prove it in a loop.
             if let Some(dropped) = QPRDC::try_at(index) {
@@ -246,7 +257,8 @@ impl HwCounters {
         add_read(&self.hw_rx_oversize, bar.read_atomic(ROC).into_raw());
         add_read(&self.hw_rx_jabbers, bar.read_atomic(RJC).into_raw());
         add_read(&self.hw_rx_multicast, bar.read_atomic(MPRC).into_raw());
-        add_read(&self.hw_rx_good, bar.read_atomic(GPRC).into_raw());
+        let good = bar.read_atomic(GPRC).into_raw();
+        add_read(&self.hw_rx_good, without_missed(good, missed));
         add_read(&self.hw_tx_good, bar.read_atomic(GPTC).into_raw());
         add_read(&self.hw_local_faults, bar.read_atomic(MLFC).into_raw());
         add_read(&self.hw_remote_faults, bar.read_atomic(MRFC).into_raw());
@@ -434,5 +446,20 @@ impl PortStats {
                 statistics.add(fmt!("{}_queue_{}_bytes", name, number), bytes);
             }
         }
+    }
+}
+
+#[kunit_tests(ixgbe_rust_stats)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missed_frames_are_not_good() {
+        assert_eq!(without_missed(100, 30), 70);
+        // One was missed between the two reads.
+        assert_eq!(without_missed(30, 31), 0);
+        // Lost reads.
+        assert_eq!(without_missed(100, u32::MAX), 100);
+        assert_eq!(without_missed(u32::MAX, 30), u32::MAX);
     }
 }
