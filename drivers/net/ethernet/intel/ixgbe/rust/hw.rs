@@ -190,6 +190,7 @@ pub(crate) fn configure(bar: &Bar0<'_>, mode: Mode, lro: bool) -> Result {
     // The layout of the transmit queues may only change while the arbiter is disabled.
     bar.update(RTTDCS, |r| r.with_arbdis(true))?;
     bar.write_reg(MTQC::zeroed());
+    bar.write_reg(DTXMXSZRQ::zeroed().with_const_max_bytes_num_req::<0xfff>());
     bar.update(RTTDCS, |r| r.with_arbdis(false))?;
 
     // Strip the frame check sequence. The datasheet requires the other bits of RDRXCTL.

@@ -480,6 +480,12 @@ register! {
         6:6     arbdis => bool;
     }
 
+    /// DMA Tx Maximum Size of Requests.
+    pub(crate) DTXMXSZRQ(u32) @ 0x08100 {
+        /// The most that is requested at a time, in units of 256 bytes.
+        11:0    max_bytes_num_req;
+    }
+
     /// Multiple Transmit Queues Command: 0 for one packet buffer and 64 queues.
     pub(crate) MTQC(u32) @ 0x08120 {}
 

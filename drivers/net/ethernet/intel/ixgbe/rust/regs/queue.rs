@@ -97,6 +97,12 @@ register! {
     /// Receive Descriptor Head: the next descriptor that the device uses.
     pub(crate) RDH(u32)[QUEUES, stride = 0x40] @ 0x01010 {}
 
+    /// Direct Cache Access of received data, of the first 16 queues.
+    pub(crate) DCA_RXCTRL(u32)[16] @ 0x02200 {
+        /// Must be cleared after a reset (datasheet 4.6.7).
+        12:12   must_be_0 => bool;
+    }
+
     /// Split Receive Control, of the first 16 queues.
     pub(crate) SRRCTL(u32)[16] @ 0x02100 {
         /// Drop packets without a descriptor, so that other queues need not wait for this one.

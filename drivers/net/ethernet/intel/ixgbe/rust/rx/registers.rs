@@ -98,6 +98,7 @@ impl RxRegisters {
         bar.write(RDH::at(at), RDH::zeroed());
         bar.write(RDT::at(at), RDT::zeroed());
 
+        bar.update(DCA_RXCTRL::at(at), |r| r.with_must_be_0(false))?;
         bar.write(
             SRRCTL::at(at),
             SRRCTL::zeroed()
