@@ -54,7 +54,7 @@ impl Device {
                 let value = self.regs.get::<Eerd>();
                 value.with_done(value.done() && !self.word_is_late()).raw()
             }
-            offset::I2CCTL => self.slow().sfp.read().raw(),
+            offset::I2CCTL => self.slow().sfp.read(self.clock.now()).raw(),
             offset::SWSM => {
                 let value = self.regs.get::<Swsm>();
                 if self.semaphore_is_late() {
@@ -139,7 +139,10 @@ impl Device {
                     );
                 }
             }
-            offset::I2CCTL => self.slow().sfp.write(I2cctl::from_raw(value)),
+            offset::I2CCTL => {
+                let now = self.clock.now();
+                self.slow().sfp.write(I2cctl::from_raw(value), now);
+            }
             offset::SWSM => {
                 if !Swsm::from_raw(value).smbi() {
                     self.slow().smbi_wanted = None;

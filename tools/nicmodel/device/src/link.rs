@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::device::Device;
 use crate::irq::{CAUSE_LIGHT, CAUSE_LSC, CAUSE_MODULE};
-use crate::module::Module;
+use crate::module::{Answers, Module};
 use crate::regs::bits::{Autoc, Esdp, Gpie, LinkMode};
 
 /// PCI id of the card that has a cage for modules.
@@ -119,13 +119,14 @@ impl Device {
         if self.slow().sfp.module() == module.as_ref() {
             return;
         }
-        self.watch_link(|| self.slow().sfp.insert(None));
+        let now = self.clock.now();
+        self.watch_link(|| self.slow().sfp.insert(None, now));
         self.link.set_up.store(false, Ordering::Release);
         self.link.started.store(false, Ordering::Release);
         if module.is_none() {
             return;
         }
-        self.watch_link(|| self.slow().sfp.insert(module));
+        self.watch_link(|| self.slow().sfp.insert(module, now));
         if self.regs.get::<Gpie>().sdp2_gpien() {
             self.pin_rises(CAUSE_MODULE);
         }
@@ -149,7 +150,7 @@ impl Device {
                 .slow()
                 .sfp
                 .module()
-                .is_some_and(|module| module.answers && module.has_settings())
+                .is_some_and(|module| module.answers != Answers::Never && module.has_settings())
     }
 
     /// The driver has started the link.

@@ -1,46 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! SFP+ modules: the pages of SFF-8472, and what a link can be over them.
 
-use serde::Deserialize;
+mod catalog;
+
+pub use self::catalog::{Answers, Kind};
 
 /// Number of bytes of a page.
 pub const PAGE: usize = 256;
-
-/// Kinds of modules, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// An empty cage.
-    Absent,
-    /// 10GBASE-SR.
-    Sr,
-    /// 10GBASE-LR.
-    Lr,
-    /// 10GBASE-SR and 1000BASE-SX.
-    Dual,
-    /// A passive cable, direct attach.
-    Passive,
-    /// An active cable with limiting amplifiers, direct attach.
-    Active,
-    /// 1000BASE-SX.
-    Sx,
-    /// 1000BASE-LX.
-    Lx,
-    /// 1000BASE-T.
-    T,
-    /// 1000BASE-BX10.
-    Bx,
-    /// Over one fibre at 10 Gb/s, without a code for it.
-    TenBx,
-    /// 10GBASE-SR of a maker that Intel has not tested.
-    Foreign,
-    /// A QSFP+ module, in an adapter.
-    Qsfp,
-    /// A memory that was overwritten.
-    Garbage,
-    /// A module that does not answer.
-    Silent,
-}
 
 /// A module, by the contents of its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +15,8 @@ pub struct Module {
     pub id: [u8; PAGE],
     /// The diagnostics page.
     pub diagnostics: [u8; PAGE],
-    /// Whether it answers on the bus.
-    pub answers: bool,
+    /// How it answers on the bus.
+    pub answers: Answers,
 }
 
 /// Offsets in the identification page.
@@ -62,7 +28,9 @@ mod at {
     pub(super) const CABLE: usize = 8;
     pub(super) const BIT_RATE: usize = 12;
     pub(super) const LENGTH_KM: usize = 14;
+    pub(super) const LENGTH_COPPER: usize = 18;
     pub(super) const LENGTH_OM3: usize = 19;
+    pub(super) const EXTENDED: usize = 36;
     pub(super) const CABLE_COMPLIANCE: usize = 60;
     pub(super) const SUM: usize = 63;
     pub(super) const DIAGNOSTICS: usize = 92;
@@ -70,84 +38,57 @@ mod at {
     pub(super) const SUM_EXTENDED: usize = 95;
 }
 
-const OUI_INTEL: [u8; 3] = [0x00, 0x1b, 0x21];
-/// A range of numbers for documentation (RFC 9542).
-const OUI_FOREIGN: [u8; 3] = [0x00, 0x00, 0x5e];
-
 impl Module {
     /// A module of this kind.
     pub fn new(kind: Kind) -> Self {
+        let spec = kind.spec();
         let mut id = [0_u8; PAGE];
-        id[at::IDENTIFIER] = if kind == Kind::Qsfp { 0x0d } else { 0x03 };
+        id[at::IDENTIFIER] = spec.identifier;
         id[1] = 0x04;
-        id[at::CONNECTOR] = match kind {
-            Kind::Passive | Kind::Active => 0x21,
-            Kind::T => 0x22,
-            _ => 0x07,
+        id[at::CONNECTOR] = spec.connector;
+        id[at::CODES_10G] = spec.ten;
+        id[at::CODES_1G] = spec.one;
+        id[at::CABLE] = spec.cable;
+        id[at::BIT_RATE] = spec.rate;
+        id[at::LENGTH_KM] = spec.kilometres;
+        let length = match spec.cable {
+            0 => at::LENGTH_OM3,
+            _ => at::LENGTH_COPPER,
         };
-        id[at::CODES_10G] = match kind {
-            Kind::Sr | Kind::Foreign | Kind::Dual => 0x10,
-            Kind::Lr => 0x20,
-            _ => 0,
-        };
-        id[at::CODES_1G] = match kind {
-            Kind::Dual | Kind::Sx => 0x01,
-            Kind::Lx => 0x02,
-            Kind::T => 0x08,
-            Kind::Bx => 0x40,
-            _ => 0,
-        };
-        id[at::CABLE] = match kind {
-            Kind::Passive => 0x04,
-            Kind::Active => 0x08,
-            _ => 0,
-        };
-        id[at::BIT_RATE] = match kind {
-            Kind::Sx | Kind::Lx | Kind::T | Kind::Bx => 13,
-            _ => 103,
-        };
-        if matches!(kind, Kind::Lr | Kind::Lx | Kind::Bx | Kind::TenBx) {
-            id[at::LENGTH_KM] = 10;
-        } else {
-            id[at::LENGTH_OM3] = 30;
-        }
+        id[length] = spec.short;
+        id[at::EXTENDED] = spec.extended;
         id[20..36].copy_from_slice(b"skbulk model    ");
-        let oui = if kind == Kind::Foreign {
-            OUI_FOREIGN
-        } else {
-            OUI_INTEL
-        };
-        id[37..40].copy_from_slice(&oui);
-        id[40..56].copy_from_slice(match kind {
-            Kind::Sr | Kind::Foreign => b"SR-MODEL        ",
-            Kind::Lr => b"LR-MODEL        ",
-            Kind::Dual => b"SR-SX-MODEL     ",
-            Kind::Passive | Kind::Active => b"DA-MODEL        ",
-            _ => b"MODEL           ",
-        });
-        if kind == Kind::Active {
-            id[at::CABLE_COMPLIANCE] = 0x04;
-        }
-        id[at::SUM] = sum(&id[..at::SUM]);
+        id[37..40].copy_from_slice(&spec.oui);
+        id[40..56].fill(b' ');
+        id[40..40 + spec.part.len()].copy_from_slice(spec.part.as_bytes());
+        id[at::CABLE_COMPLIANCE] = spec.amplifier;
+        id[at::SUM] = sum(&id[..at::SUM]) ^ u8::from(!spec.right_sum);
         id[68..84].copy_from_slice(b"0000000000000001");
         id[84..92].copy_from_slice(b"260101  ");
         // Diagnostics, calibrated inside, by revision 10.2 of the standard. A cable has none.
-        id[at::DIAGNOSTICS] = if kind == Kind::Passive { 0 } else { 0x60 };
+        id[at::DIAGNOSTICS] = if spec.has_diagnostics { 0x60 } else { 0 };
         id[at::COMPLIANCE] = 0x03;
         id[at::SUM_EXTENDED] = sum(&id[64..at::SUM_EXTENDED]);
 
         let mut diagnostics = [0_u8; PAGE];
         // 30 degrees, 3.3 V.
         diagnostics[96..100].copy_from_slice(&[30, 0, 0x80, 0xe8]);
-        if kind == Kind::Garbage {
-            let noise = |(i, byte): (usize, &mut u8)| *byte = (i as u8).wrapping_mul(37) ^ 0xa5;
-            id.iter_mut().enumerate().for_each(noise);
-            diagnostics.iter_mut().enumerate().for_each(noise);
+        for page in [&mut id, &mut diagnostics] {
+            match kind {
+                Kind::Garbage => {
+                    let noise = |(i, byte): (usize, &mut u8)| {
+                        *byte = (i as u8).wrapping_mul(37) ^ 0xa5;
+                    };
+                    page.iter_mut().enumerate().for_each(noise);
+                }
+                Kind::Erased => page.fill(0xff),
+                _ => {}
+            }
         }
         Self {
             id,
             diagnostics,
-            answers: kind != Kind::Silent,
+            answers: spec.answers,
         }
     }
 
@@ -156,7 +97,9 @@ impl Module {
         let codes = self.id[at::CODES_10G] & 0xf0 != 0;
         let cable = self.id[at::CABLE] & 0x0c != 0;
         // 1 Gb/s has a rate of its own, and all the others have none that says more.
-        self.is_sfp() && (codes || cable || self.id[at::BIT_RATE] == 103)
+        // Nor is there one over copper that is no cable: it needs a physical layer of its own.
+        let copper = self.id[at::CONNECTOR] == 0x22;
+        self.is_sfp() && (codes || cable || self.id[at::BIT_RATE] == 103 && !copper)
     }
 
     /// Whether there is a link over it at 1 Gb/s.
@@ -201,6 +144,12 @@ mod tests {
             (Kind::Foreign, true, false),
             (Kind::Qsfp, false, false),
             (Kind::Garbage, false, false),
+            (Kind::Erased, false, false),
+            (Kind::TenT, false, false),
+            (Kind::ActiveOptical, true, false),
+            (Kind::Gpon, false, true),
+            (Kind::SingleT, false, true),
+            (Kind::Late, true, false),
         ] {
             let module = Module::new(kind);
             assert_eq!((module.ten(), module.one()), (ten, one), "{kind:?}");
@@ -218,11 +167,11 @@ mod tests {
 
     #[test]
     fn sums_are_right_unless_the_memory_is_not() {
-        let good = |kind| {
-            let id = Module::new(kind).id;
-            id[63] == sum(&id[..63]) && id[95] == sum(&id[64..95])
-        };
-        assert!(good(Kind::Active) && good(Kind::Qsfp));
-        assert!(!good(Kind::Garbage));
+        for kind in Kind::ALL {
+            let id = Module::new(*kind).id;
+            let is_good = id[63] == sum(&id[..63]) && id[95] == sum(&id[64..95]);
+            let is_bad = matches!(kind, Kind::Garbage | Kind::Erased | Kind::WrongSum);
+            assert_eq!(is_good, !is_bad, "{kind:?}");
+        }
     }
 }

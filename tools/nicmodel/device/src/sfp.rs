@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The cage for an SFP+ module: an I2C slave whose lines the driver moves by hand through I2CCTL.
 
-use crate::module::Module;
+use crate::module::{Answers, Module};
 use crate::regs::bits::I2cctl;
 
 /// Bus address of the identification page, as the first byte on the wire without the R/W bit.
@@ -44,6 +44,12 @@ pub struct Sfp {
     /// Whether the byte just received is for us.
     accept: bool,
     lines: I2cctl,
+    /// When the module got power.
+    since: u64,
+    /// Until when it holds the clock down.
+    held: u64,
+    /// Bytes that were sent in this transfer.
+    sent: usize,
 }
 
 impl Sfp {
@@ -59,6 +65,9 @@ impl Sfp {
             pull: false,
             accept: false,
             lines: I2cctl::ZERO.with_clk_out(true).with_data_out(true),
+            since: 0,
+            held: 0,
+            sent: 0,
         }
     }
 
@@ -68,30 +77,34 @@ impl Sfp {
     }
 
     /// Puts another module into the cage, or none.
-    pub fn insert(&mut self, module: Option<Module>) {
+    pub fn insert(&mut self, module: Option<Module>, now: u64) {
         *self = Self {
             lines: self.lines,
+            since: now,
             ..Self::new(module)
         };
     }
 
     /// The driver no longer moves the lines, as after a reset.
     pub fn release(&mut self) {
-        *self = Self::new(self.module.take());
+        *self = Self {
+            since: self.since,
+            ..Self::new(self.module.take())
+        };
     }
 
     /// Value of I2CCTL: the driver's last write, and the level of both lines.
-    pub fn read(&self) -> I2cctl {
+    pub fn read(&self, now: u64) -> I2cctl {
         let (clock, data) = (self.lines.clk_out(), self.lines.data_out());
         I2cctl::ZERO
             .with_clk_out(clock)
-            .with_clk_in(clock)
+            .with_clk_in(clock && now >= self.held)
             .with_data_out(data)
             .with_data_in(data && !self.pull)
     }
 
     /// The driver wrote I2CCTL.
-    pub fn write(&mut self, value: I2cctl) {
+    pub fn write(&mut self, value: I2cctl, now: u64) {
         let before = self.lines;
         self.lines = value;
         let clock_was = before.clk_out();
@@ -110,7 +123,7 @@ impl Sfp {
         } else if !clock_was && clock {
             self.rising(data);
         } else if clock_was && !clock {
-            self.falling();
+            self.falling(now);
         }
     }
 
@@ -134,7 +147,7 @@ impl Sfp {
     }
 
     /// The line changes while the clock is low.
-    fn falling(&mut self) {
+    fn falling(&mut self, now: u64) {
         match (self.state, self.phase) {
             (State::Idle, _) => self.pull = false,
             (State::Send, Phase::Bit(8)) => {
@@ -144,11 +157,13 @@ impl Sfp {
             (State::Send, Phase::Bit(n)) => self.drive(n),
             (State::Send, Phase::Ack) => {
                 self.offset = self.offset.wrapping_add(1);
+                self.sent += 1;
                 self.phase = Phase::Bit(0);
+                self.hold(now);
                 self.drive(0);
             }
             (_, Phase::Bit(8)) => {
-                self.accept = self.received();
+                self.accept = self.received(now);
                 self.pull = self.accept;
                 self.phase = Phase::Ack;
             }
@@ -161,6 +176,8 @@ impl Sfp {
                 } else if state == State::Address {
                     if self.shift & 1 != 0 {
                         self.state = State::Send;
+                        self.sent = 0;
+                        self.hold(now);
                         self.drive(0);
                     } else {
                         self.state = State::Receive { offset_seen: false };
@@ -172,12 +189,12 @@ impl Sfp {
     }
 
     /// A whole byte has come in; true to acknowledge it.
-    fn received(&mut self) -> bool {
+    fn received(&mut self, now: u64) -> bool {
         match self.state {
             State::Address => {
                 let address = self.shift & 0xfe;
                 let known = address == ADDRESS_ID || address == ADDRESS_DIAGNOSTICS;
-                if !known || !self.module.as_ref().is_some_and(|module| module.answers) {
+                if !known || !self.answers(now) {
                     return false;
                 }
                 self.page = address;
@@ -193,6 +210,22 @@ impl Sfp {
         }
     }
 
+    /// Whether the module acknowledges its address.
+    fn answers(&self, now: u64) -> bool {
+        match self.module.as_ref().map(|module| module.answers) {
+            None | Some(Answers::Never) => false,
+            Some(Answers::After(time)) => now.saturating_sub(self.since) >= time,
+            Some(Answers::Always | Answers::Singly | Answers::Slowly(_)) => true,
+        }
+    }
+
+    /// A slow module makes the reader wait for the next byte.
+    fn hold(&mut self, now: u64) {
+        if let Some(Answers::Slowly(time)) = self.module.as_ref().map(|module| module.answers) {
+            self.held = now + time;
+        }
+    }
+
     fn drive(&mut self, bit: u8) {
         let Some(module) = &self.module else {
             self.pull = false;
@@ -203,7 +236,10 @@ impl Sfp {
         } else {
             &module.diagnostics
         };
-        let byte = page[usize::from(self.offset)];
+        let byte = match module.answers {
+            Answers::Singly if self.sent != 0 => 0,
+            _ => page[usize::from(self.offset)],
+        };
         self.pull = byte & (0x80 >> bit.min(7)) == 0;
     }
 }
