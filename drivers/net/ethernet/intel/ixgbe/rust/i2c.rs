@@ -134,6 +134,21 @@ impl Bus<'_, '_> {
         Ok(())
     }
 
+    /// Makes a transfer, and another one if that fails.
+    fn read(&mut self, page: Page, offset: u8, bytes: &mut [u8]) -> Result {
+        let mut result = Ok(());
+
+        for _ in 0..ATTEMPTS {
+            result = self.transfer(page, offset, bytes);
+            if result.is_ok() {
+                self.stop();
+                break;
+            }
+            self.clear();
+        }
+        result
+    }
+
     /// Ends whatever the module takes the last transfer for: no byte has more clock pulses.
     fn clear(&mut self) {
         for _ in 0..9 {
@@ -144,22 +159,34 @@ impl Bus<'_, '_> {
     }
 }
 
+/// The way in which bytes of a module are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// All of them in one transfer.
+    Together,
+    /// Each in a transfer of its own. Some modules know no others.
+    Alone,
+}
+
 /// Reads bytes of a module from `offset` on; after the last one follows the first one. Takes a
-/// millisecond for 10 bytes.
+/// millisecond for 10 bytes, and twice as long for bytes that are read alone.
 ///
 /// [`ENXIO`] if no module answers.
-pub(crate) fn read(bar: &Bar0<'_>, port: u32, page: Page, offset: u8, bytes: &mut [u8]) -> Result {
+pub(crate) fn read(
+    bar: &Bar0<'_>,
+    port: u32,
+    page: Page,
+    offset: u8,
+    bytes: &mut [u8],
+    transfer: Transfer,
+) -> Result {
     let _owned = semaphore::take(bar, Resource::bus(port))?;
     let mut bus = Bus { bar, clock: true };
-    let mut result = Ok(());
 
-    for _ in 0..ATTEMPTS {
-        result = bus.transfer(page, offset, bytes);
-        if result.is_ok() {
-            bus.stop();
-            break;
-        }
-        bus.clear();
+    match transfer {
+        Transfer::Together => bus.read(page, offset, bytes),
+        Transfer::Alone => (0..=u8::MAX).zip(bytes).try_for_each(|(at, byte)| {
+            bus.read(page, offset.wrapping_add(at), core::slice::from_mut(byte))
+        }),
     }
-    result
 }

@@ -18,7 +18,8 @@ use crate::{
     eeprom::Reader,
     i2c::{
         self,
-        Page, //
+        Page,
+        Transfer, //
     },
     mmio::{
         self,
@@ -282,17 +283,22 @@ fn write_name(f: &mut fmt::Formatter<'_>, name: &[u8]) -> fmt::Result {
     Ok(())
 }
 
-/// Identifies the module of a port.
+/// Identifies the module of a port. Returns how to read it as well, also if the NIC cannot use it.
 ///
 /// [`ENXIO`] if none answers, [`EOPNOTSUPP`] if it is none that the NIC can use.
-pub(crate) fn identify(bar: &Bar0<'_>, port: u32) -> Result<Module> {
+pub(crate) fn identify(bar: &Bar0<'_>, port: u32, transfer: &mut Transfer) -> Result<Module> {
     let mut page = [0; ID_LEN];
 
-    // The module may be exchanged for another one meanwhile.
-    for _ in 0..2 {
-        i2c::read(bar, port, Page::Id, 0, &mut page)?;
-        if sum(&page) == page[id::SUM] {
-            break;
+    *transfer = Transfer::Together;
+    i2c::read(bar, port, Page::Id, 0, &mut page, *transfer)?;
+    if sum(&page) != page[id::SUM] {
+        // Memories that are emulated, as in GPON sticks, send zeros after the first byte. Or the
+        // module was exchanged for another one meanwhile.
+        let before = page;
+
+        i2c::read(bar, port, Page::Id, 0, &mut page, Transfer::Alone)?;
+        if page != before {
+            *transfer = Transfer::Alone;
         }
     }
     Module::parse(&page).ok_or(EOPNOTSUPP)
@@ -301,7 +307,7 @@ pub(crate) fn identify(bar: &Bar0<'_>, port: u32) -> Result<Module> {
 /// Returns whether a module is there, as far as the bus tells: there is none if nothing answers.
 /// The firmware may have the bus just now.
 pub(crate) fn may_be_there(bar: &Bar0<'_>, port: u32) -> bool {
-    i2c::read(bar, port, Page::Id, 0, &mut [0]) != Err(ENXIO)
+    i2c::read(bar, port, Page::Id, 0, &mut [0], Transfer::Together) != Err(ENXIO)
 }
 
 /// The word of the EEPROM that points to the list of settings: a word, then for each kind of module

@@ -4,9 +4,12 @@
 
 use kernel::prelude::*;
 
-use crate::sfp::{
-    Module,
-    Speed, //
+use crate::{
+    i2c::Transfer,
+    sfp::{
+        Module,
+        Speed, //
+    }, //
 };
 
 /// Runs of the watchdog for which a module with two speeds tries each of them. The higher one has
@@ -43,6 +46,8 @@ pub(super) enum Loopback {
 /// The cage of a port, and the link over what is in it. Of a port without one, the link alone.
 pub(crate) struct Cage {
     pub(super) content: Content,
+    /// How the module is read.
+    pub(super) transfer: Transfer,
     /// The module that the log is about.
     pub(super) told: Option<Module>,
     /// The speed that is tried, or that the link has.
@@ -58,6 +63,7 @@ impl Cage {
     pub(super) fn new() -> Self {
         Self {
             content: Content::Empty,
+            transfer: Transfer::Together,
             told: None,
             speed: Speed::Ten,
             waited: 0,

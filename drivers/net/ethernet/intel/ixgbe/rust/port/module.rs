@@ -19,7 +19,8 @@ use kernel::{
 use crate::{
     i2c::{
         self,
-        Page, //
+        Page,
+        Transfer, //
     },
     link::{
         self,
@@ -148,11 +149,11 @@ impl Port<'_> {
             _ => 0,
         };
 
-        cage.content = match sfp::identify(&self.bar, self.number) {
+        cage.content = match sfp::identify(&self.bar, self.number, &mut cage.transfer) {
             Ok(module) => {
                 if cage.told != Some(module) {
                     cage.told = Some(module);
-                    tell(netdev, &module);
+                    tell(netdev, &module, cage.transfer);
                 }
                 Content::Identified(module)
             }
@@ -396,19 +397,22 @@ impl Port<'_> {
         if self.media != Media::SfpPlus {
             return Err(EOPNOTSUPP);
         }
-        let _cage = self.cage.lock();
+        let cage = self.cage.lock();
 
-        i2c::read(&self.bar, self.number, page, offset, bytes)
+        i2c::read(&self.bar, self.number, page, offset, bytes, cage.transfer)
     }
 }
 
 /// Logs what is known about a module.
-fn tell(netdev: &Device, module: &Module) {
+fn tell(netdev: &Device, module: &Module, transfer: Transfer) {
     netdev_info!(netdev, "SFP+ module: {}\n", module);
     if module.is_untested() {
         netdev_notice!(netdev, "SFP+ module not qualified by Intel\n");
     }
     if module.is_damaged {
         netdev_warn!(netdev, "bad checksum of the SFP+ EEPROM\n");
+    }
+    if transfer == Transfer::Alone {
+        netdev_info!(netdev, "SFP+ EEPROM is read byte by byte\n");
     }
 }
