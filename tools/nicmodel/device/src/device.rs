@@ -340,6 +340,7 @@ impl Device {
             Kind::FirmwareDead => self.set_firmware_owns(0x1e),
             Kind::OldFirmware => self.slow().eeprom.set_old(),
             Kind::NoCrosstalk => self.slow().eeprom.set_sure(),
+            Kind::AnyModule => self.slow().eeprom.set_any_module(),
             Kind::DamagedEeprom => self.slow().eeprom.set_damaged(),
             Kind::Lesm => self.slow().eeprom.set_lesm(),
             Kind::LostInterrupts => self.irq.lose(),

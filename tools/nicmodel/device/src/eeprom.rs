@@ -15,6 +15,8 @@ const SERIAL_MAC: usize = 0x11;
 const SPARE_WORD: usize = 0x20;
 const SFP_INIT_POINTER: usize = 0x2b;
 const DEVICE_CAPS: usize = 0x2c;
+/// In it: modules of any maker may be used.
+const ANY_MODULE: u16 = 1 << 0;
 /// In the word of the card's abilities: no link is taken for one that is none.
 const NO_CROSSTALK: u16 = 1 << 7;
 
@@ -78,7 +80,16 @@ impl Eeprom {
 
     /// Takes neither noise nor the signals of a neighbouring port for a link.
     pub fn set_sure(&mut self) {
-        self.0[DEVICE_CAPS] = NO_CROSSTALK;
+        self.set_capability(NO_CROSSTALK);
+    }
+
+    /// Allows modules of any maker.
+    pub fn set_any_module(&mut self) {
+        self.set_capability(ANY_MODULE);
+    }
+
+    fn set_capability(&mut self, bit: u16) {
+        self.0[DEVICE_CAPS] |= bit;
         self.0[CHECKSUM_WORD] = CHECKSUM_SUM.wrapping_sub(self.sum());
     }
 

@@ -57,6 +57,8 @@ pub enum Kind {
     OldFirmware,
     /// By the EEPROM, whatever the card takes for a link is one.
     NoCrosstalk,
+    /// By the EEPROM, modules of any maker may be used.
+    AnyModule,
     /// The EEPROM has another content than its checksum says.
     DamagedEeprom,
     /// By the EEPROM, firmware manages the state of the link.
@@ -111,11 +113,20 @@ struct Slot {
 }
 
 /// The faults of one port.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Faults {
     slots: [Slot; Kind::Clear as usize],
     /// Any slot is in use: the one test on the packet path.
     armed: AtomicBool,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| Slot::default()),
+            armed: AtomicBool::default(),
+        }
+    }
 }
 
 impl Faults {

@@ -37,9 +37,10 @@ const LESM_ENABLED: u16 = 1 << 15;
 const PATCH_VERSION: u16 = 7;
 const GOOD_VERSION: u16 = 6;
 
-/// The word of the EEPROM about abilities of the NIC, and one of its bits: on this NIC, neither
-/// a neighbouring port's signal nor noise is taken for a link.
+/// The word of the EEPROM about abilities of the NIC, and two of its bits: modules of any maker may
+/// be used; on this NIC, neither a neighbouring port's signal nor noise is taken for a link.
 const CAPABILITIES: u16 = 0x2c;
+const ANY_MODULE: u16 = 1 << 0;
 const NO_CROSSTALK: u16 = 1 << 7;
 
 /// The second word of the EEPROM about the NIC's operation, and one of its bits: the clock of the
@@ -57,6 +58,8 @@ pub(crate) struct Firmware {
     lesm: bool,
     /// A link is one only if the cage is full, and if it is still there a moment later.
     pub(crate) doubts_link: bool,
+    /// Modules of any maker may be used.
+    pub(crate) any_module: bool,
     /// The NIC can turn its link off while it sleeps (D3).
     pub(crate) link_sleeps: bool,
 }
@@ -91,6 +94,7 @@ impl Firmware {
         Self {
             lesm: word(eeprom, LESM_POINTER, LESM_STATE).is_some_and(|w| w & LESM_ENABLED != 0),
             doubts_link: cage && capabilities & NO_CROSSTALK == 0,
+            any_module: capabilities & ANY_MODULE != 0,
             link_sleeps: control & CLOCK_STOPS != 0,
         }
     }

@@ -168,4 +168,11 @@ kernel::module_pci_driver! {
     authors: ["The skbulk authors"],
     description: "Intel(R) 82599 10 Gigabit network driver in Rust",
     license: "GPL v2",
+    // As `ixgbe` has it: users of such modules set it for both.
+    params: {
+        allow_unsupported_sfp: bool {
+            default: false,
+            description: "Allow SFP+ modules that Intel has not tested",
+        },
+    },
 }

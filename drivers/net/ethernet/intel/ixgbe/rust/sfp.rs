@@ -235,9 +235,10 @@ impl Module {
         Some(first + u16::from(port != 0))
     }
 
-    /// Whether to tell that nobody has tested it.
+    /// Whether it is one that is used only if users say so: Intel has not tested it. Cables and
+    /// modules of 1 Gb/s are none, as with `ixgbe`, nor are those for one fibre.
     pub(crate) fn is_untested(&self) -> bool {
-        !self.is_tested && self.speed() == Speed::Ten
+        !self.is_tested && matches!(self.kind, Kind::Sr | Kind::Lr | Kind::Er)
     }
 }
 

@@ -28,7 +28,6 @@ MODULES = [
     ("t", "1000BASE-T", 1000),
     ("bx", "1000BASE-BX10", 1000),
     ("dual", "10GBASE-SR/1000BASE-SX", 10000),
-    ("foreign", "SFP+ module not qualified by Intel", 10000),
 ]
 CANNOT_USE = "unsupported SFP+ module type"
 NO_ANSWER = "SFP+ module does not respond"

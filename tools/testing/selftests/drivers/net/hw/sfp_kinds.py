@@ -11,8 +11,9 @@ from lib.py import KsftNamedVariant, defer, ksft_disruptive, ksft_eq, ksft_exit,
 from lib.py import ksft_not_in, ksft_run, ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
-from lib.py.support import skip_program
-from sfp import CANNOT_USE, NO_ANSWER, Log, carrier, restore, set_up, settled, speed, stays_down
+from lib.py.support import insert_module, remove_module, skip_program
+from sfp import CANNOT_USE, NO_ANSWER, Log, bind_anew, carrier, restore, set_up, settled
+from sfp import speed, stays_down
 
 BY_BYTE = "SFP+ EEPROM is read byte by byte"
 WRONG_SUM = "bad checksum of the SFP+ EEPROM"
@@ -29,6 +30,9 @@ USED = [
     ("slow", "10GBASE-SR, skbulk model SLOW-MODEL", 10000),
     ("late", "10GBASE-SR, skbulk model LATE-MODEL", 10000),
 ]
+# Modules of makers that Intel has not tested.
+UNTESTED = [("foreign", "10GBASE-SR"), ("foreign_lr", "10GBASE-LR"), ("ftl", "10GBASE-SR"),
+            ("avago", "10GBASE-SR")]
 # More that the log says of some.
 ALSO = {"gpon": [BY_BYTE], "single_t": [BY_BYTE], "wrong_sum": [WRONG_SUM], "late": [NO_ANSWER]}
 NOTES = (BY_BYTE, WRONG_SUM, UNQUALIFIED, NO_ANSWER, CANNOT_USE)
@@ -62,6 +66,59 @@ def refused(cfg, kind):
     ksft_eq(log.text().count(CANNOT_USE), 1)
 
 
+def _each_untested(cfg):
+    """ Modules that Intel has not tested are used, and the log says so. """
+    # The log tells nothing of one that looks like the one before, as the last does.
+    for kind, name in UNTESTED[:-1]:
+        log = Log()
+        cfg.model.module(0, kind)
+        log.wait(f"SFP+ module: {name}")
+        settled(cfg)
+        ksft_in(UNQUALIFIED, log.text())
+        ksft_eq(speed(cfg), 10000)
+    cfg.check_forwarded(100)
+
+
+@ksft_variants([KsftNamedVariant(kind, kind, name) for kind, name in UNTESTED])
+@ksft_disruptive
+def untested(cfg, kind, name):
+    """ A module that Intel has not tested is used only if users say so. """
+    log = Log()
+    defer(restore, cfg)
+    cfg.model.module(0, kind)
+    log.wait(f"{UNQUALIFIED}: {name}")
+    stays_down(cfg)
+    ksft_eq(log.text().count(UNQUALIFIED), 1)
+    ksft_in("allow_unsupported_sfp", log.text())
+
+
+@ksft_disruptive
+def untested_allowed_by_eeprom(cfg):
+    """ The EEPROM of the card says so. """
+    defer(bind_anew, cfg)
+    defer(restore, cfg)
+    cfg.model.fault(0, "any_module")
+    bind_anew(cfg)
+    _each_untested(cfg)
+
+
+def _load(cfg, parameters=""):
+    """ Load the driver anew. """
+    remove_module(cfg.driver)
+    insert_module(cfg.driver, parameters)
+    cfg.card.find()
+    cfg.set_up()
+
+
+@ksft_disruptive
+def untested_allowed_by_parameter(cfg):
+    """ A parameter of the driver says so. """
+    defer(_load, cfg)
+    defer(restore, cfg)
+    _load(cfg, "allow_unsupported_sfp=1")
+    _each_untested(cfg)
+
+
 @ksft_disruptive
 def exchanged_for_another_memory(cfg):
     """ The way in which a module is read is none of the next one. """
@@ -83,6 +140,7 @@ def main():
         if not cfg.model.ask("judge")["judged"]:
             skip_program("only a judged card looks at the mode of the link")
         ksft_run(judged([set_up, used, refused, exchanged_for_another_memory,
+                         untested, untested_allowed_by_eeprom, untested_allowed_by_parameter,
                          forwards_after("modules")]), args=(cfg, ))
     ksft_exit()
 

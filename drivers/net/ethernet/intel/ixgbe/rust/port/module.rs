@@ -28,6 +28,7 @@ use crate::{
     },
     media::Media,
     mmio::Bar0,
+    module_parameters,
     regs::ESDP,
     sfp::{
         self,
@@ -150,6 +151,17 @@ impl Port<'_> {
         };
 
         cage.content = match sfp::identify(&self.bar, self.number, &mut cage.transfer) {
+            Ok(module) if module.is_untested() && !self.allows_untested() => {
+                if cage.content != Content::Unusable {
+                    netdev_err!(
+                        netdev,
+                        "SFP+ module not qualified by Intel: {}; see allow_unsupported_sfp\n",
+                        module
+                    );
+                }
+                cage.told = None;
+                Content::Unusable
+            }
             Ok(module) => {
                 if cage.told != Some(module) {
                     cage.told = Some(module);
@@ -183,6 +195,11 @@ impl Port<'_> {
             Content::Identified(module) => self.set_up(netdev, cage, module),
             _ => link::laser_off(&self.bar),
         }
+    }
+
+    /// Returns whether users, or the EEPROM, allow modules that Intel has not tested.
+    fn allows_untested(&self) -> bool {
+        self.firmware.any_module || module_parameters::allow_unsupported_sfp.value()
     }
 
     /// Sets up the physical layer for a module, and starts the link.
