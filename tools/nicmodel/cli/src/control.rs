@@ -119,8 +119,15 @@ impl Control {
                 let fate = self.ask("inject", |reply| Work::Inject(port, hex, reply))?;
                 return Ok(json!(fate));
             }
-            Request::Link { port, up, speed } => {
-                self.device("link", port)?.set_far_end(up, speed);
+            Request::Link {
+                port,
+                up,
+                speed,
+                trains,
+            } => {
+                let device = self.device("link", port)?;
+                device.set_lanes(&trains);
+                device.set_far_end(up, speed);
             }
             Request::Module(module) => {
                 let device = self.device("module", module.port)?;

@@ -8,7 +8,7 @@
 use std::sync::LazyLock;
 
 use nicmodel_device::fault;
-use nicmodel_device::link::Speed;
+use nicmodel_device::link::{Lane, Speed};
 use nicmodel_wire::spec::{Generate, Plug, parse_hex};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
@@ -44,6 +44,9 @@ pub enum Request {
         /// The only speed of the far end.
         #[serde(default, deserialize_with = "speed")]
         speed: Option<Speed>,
+        /// The lanes of a backplane over which signals pass.
+        #[serde(default)]
+        trains: Vec<Lane>,
     },
     /// Change the module in the cage of a port.
     Module(Module),

@@ -20,7 +20,7 @@ use crate::judge::{self, Judge};
 use crate::link::Link;
 use crate::memory::DmaMemory;
 use crate::port::QUEUES;
-use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah, Register, Rxdctl};
+use crate::regs::bits::{Autoc, Gssr, Hlreg0, Rah, Register, Rxdctl};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
@@ -284,7 +284,7 @@ impl Device {
         );
         if !self.has_cage() {
             let autoc = self.regs.get::<Autoc>();
-            self.regs.set(autoc.with_lms(LinkMode::Parallel10G));
+            self.regs.set(self.backplane(autoc));
         }
         if let Some(judge) = &self.judge {
             judge.was_reset(&self.regs, self.clock.now());

@@ -9,6 +9,11 @@ use crate::irq::{CAUSE_LIGHT, CAUSE_LSC, CAUSE_MODULE};
 use crate::module::{Answers, Module};
 use crate::regs::bits::{Autoc, Esdp, Gpie, LinkMode};
 
+mod lanes;
+
+pub use self::lanes::Lane;
+use self::lanes::Lanes;
+
 /// PCI id of the card that has a cage for modules.
 const WITH_CAGE: u16 = 0x10fb;
 
@@ -38,6 +43,8 @@ pub(crate) struct Link {
     cable: AtomicBool,
     /// The only speed of the far end, by its number.
     far_end: AtomicU8,
+    /// Of a port without a cage.
+    lanes: Lanes,
     /// The speed of the link, by its number.
     speed: AtomicU8,
     /// The module was set up since it was put in.
@@ -56,6 +63,7 @@ impl Default for Link {
         Self {
             cable: AtomicBool::new(true),
             far_end: AtomicU8::new(0),
+            lanes: Lanes::default(),
             speed: AtomicU8::new(Speed::Ten as u8),
             set_up: AtomicBool::new(false),
             started: AtomicBool::new(false),
@@ -87,7 +95,9 @@ impl Device {
     pub(crate) fn forced_speed(&self) -> Speed {
         match self.regs.get::<Autoc>().lms() {
             Ok(LinkMode::Gigabit | LinkMode::GigabitNegotiated) => Speed::One,
-            Ok(LinkMode::Serial10G | LinkMode::Parallel10G) | Err(_) => Speed::Ten,
+            Ok(LinkMode::Serial10G | LinkMode::Parallel10G | LinkMode::Backplane) | Err(_) => {
+                Speed::Ten
+            }
         }
     }
 
@@ -191,7 +201,7 @@ impl Device {
             return None;
         }
         if !self.has_cage() {
-            return Some(Speed::Ten);
+            return self.backplane_speed();
         }
         let slow = self.slow();
         let module = slow.sfp.module()?;
@@ -211,7 +221,7 @@ impl Device {
         let speed = match self.regs.get::<Autoc>().lms() {
             Ok(LinkMode::Serial10G) => Speed::Ten,
             Ok(LinkMode::Gigabit | LinkMode::GigabitNegotiated) => Speed::One,
-            Ok(LinkMode::Parallel10G) | Err(_) => return None,
+            Ok(LinkMode::Parallel10G | LinkMode::Backplane) | Err(_) => return None,
         };
         let selected = match (ten, one) {
             // The rate select of the module is low unless the card drives it.

@@ -480,6 +480,12 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         restart_an @ 12,
         /// Kind of link.
         lms: Option<LinkMode> = 13..=15,
+        /// The port has KR: one lane of a backplane at 10 Gb/s.
+        kr_supp @ 16,
+        /// And KX: one at 1 Gb/s.
+        kx_supp @ 30,
+        /// And KX4: four.
+        kx4_supp @ 31,
     }
 
     /// Autonegotiation control 2.
@@ -703,6 +709,8 @@ pub enum LinkMode {
     GigabitNegotiated = 2,
     /// 10 Gb/s serial (SFI), for SFP+.
     Serial10G = 3,
+    /// The best of KR, KX4 and KX that both ends of a backplane have.
+    Backplane = 4,
 }
 
 impl Links {

@@ -30,8 +30,9 @@ const HLREG0: Hlreg0 = Hlreg0::ZERO
 const NO_PHY: Msrwd = Msrwd::ZERO.with_mdirdata(u16::MAX);
 /// The largest standard frame.
 const MAXFRS: Maxfrs = Maxfrs::ZERO.with_mfs(1518);
-/// A serial link, as with an SFP+ module.
+/// A bit that drivers have to clear.
 const DCA_RXCTRL: DcaRxctrl = DcaRxctrl::ZERO.with_must_be_0(true);
+/// A serial link, as with an SFP+ module.
 const AUTOC: Autoc = Autoc::ZERO
     .with_ansf(u5::new(1))
     .with_lms(LinkMode::Serial10G);
