@@ -55,7 +55,7 @@ const PASS_THROUGH: u32 = 2;
 #[derive(Clone, Copy)]
 pub(crate) struct Firmware {
     /// It runs LESM, which writes [`AUTOC`] as the driver does.
-    lesm: bool,
+    pub(crate) lesm: bool,
     /// A link is one only if the cage is full, and if it is still there a moment later.
     pub(crate) doubts_link: bool,
     /// Modules of any maker may be used.

@@ -49,11 +49,15 @@ const RATE_CHANGE: Delta = Delta::from_millis(40);
 /// Time after which a link that was mistaken for one is away again.
 const NOISE: Delta = Delta::from_millis(5);
 
-/// Starts the link of a backplane. The NIC raises an interrupt when the link is up.
-pub(crate) fn start_backplane(bar: &Bar0<'_>, firmware: &Firmware) -> Result {
+/// Starts the link of a backplane, with KR or without it if that is to change. The NIC raises an
+/// interrupt when the link is up.
+pub(crate) fn start_backplane(bar: &Bar0<'_>, firmware: &Firmware, kr: Option<bool>) -> Result {
     enable(bar)?;
-    // The link mode and the abilities to advertise come from the EEPROM.
-    restart(bar, firmware, |r| r)
+    // The link mode and all else come from the EEPROM.
+    restart(bar, firmware, |r| match kr {
+        Some(kr) => r.with_kr_supp(kr),
+        None => r,
+    })
 }
 
 /// Turns on the laser of a module, and starts the link over it at this speed. `selects`: the module

@@ -125,6 +125,48 @@ def loopback_waits_for_firmware(cfg):
     carrier(cfg, True)
 
 
+def _trains(cfg, *lanes):
+    """ Signals pass over these lanes only, and the driver learns that the port negotiates. """
+    cfg.model.link(0, True, trains=lanes)
+    cfg.ports[0].unbind()
+    cfg.ports[0].bind(cfg.driver)
+    cfg.card.find()
+    cfg.model.ask("trace", port=0, phase="lanes")
+    defer(cfg.model.ask, "trace", port=0)
+    ip(f"link set {cfg.ports[0].ifname} up")
+
+
+@ksft_disruptive
+def kr_does_not_train(cfg):
+    """ A backplane over which KR does not pass has a link over other lanes. """
+    defer(bind_anew, cfg)
+    defer(cfg.model.link, 0, True)
+    _trains(cfg, "kx4")
+    carrier(cfg, True)
+    cfg.set_up()
+    ksft_in("Speed: 10000Mb/s", ethtool(cfg.ifname).stdout)
+    cfg.check_forwarded(100)
+    # A link that gets lost is looked for over all lanes again.
+    cfg.model.link(0, False, trains=["kr"])
+    carrier(cfg, False)
+    cfg.model.link(0, True, trains=["kr"])
+    carrier(cfg, True)
+    cfg.check_forwarded(100)
+
+
+@ksft_disruptive
+def kr_trains(cfg):
+    """ A backplane over which KR passes keeps it: the link is started once. """
+    defer(bind_anew, cfg)
+    defer(cfg.model.link, 0, True)
+    _trains(cfg, "kr", "kx4")
+    carrier(cfg, True)
+    cfg.set_up()
+    starts = cfg.model.writes(0, "AUTOC")
+    cfg.model.wait_check_ups(0, 6)
+    ksft_eq(cfg.model.writes(0, "AUTOC"), starts)
+
+
 def main():
     """ Ksft boiler plate main """
 
@@ -134,6 +176,7 @@ def main():
                      why="the messages are those of ixgbe_rust") as cfg:
         ksft_run(judged([set_up, link_by_itself, link_goes_and_comes, firmware_is_asked,
                          firmware_lets_go, link_is_there, loopback_waits_for_firmware,
+                         kr_does_not_train, kr_trains,
                          forwards_after("firmware")]),
                  args=(cfg, ))
     ksft_exit()

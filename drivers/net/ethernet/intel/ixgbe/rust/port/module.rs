@@ -41,6 +41,7 @@ use super::{
     cage::{
         Cage,
         Content,
+        Kr,
         Loopback, //
     },
     Port, //
@@ -106,7 +107,13 @@ impl Port<'_> {
     fn begin(&self, netdev: &Device, cage: &mut Cage) {
         cage.fails = false;
         match self.media {
-            Media::Backplane => self.start_backplane(netdev, cage),
+            Media::Backplane => {
+                cage.waited = 0;
+                if cage.kr == Kr::Off {
+                    cage.kr = Kr::On;
+                }
+                self.start_backplane(netdev, cage)
+            }
             Media::SfpPlus if self.is_cage_full() => self.look(netdev, cage),
             Media::SfpPlus => self.empty(netdev, cage),
         }
@@ -114,7 +121,12 @@ impl Port<'_> {
 
     /// Starts the link of a backplane.
     fn start_backplane(&self, netdev: &Device, cage: &mut Cage) {
-        let started = link::start_backplane(&self.bar, &self.firmware);
+        let kr = match cage.kr {
+            Kr::AsIs => None,
+            Kr::On => Some(true),
+            Kr::Off => Some(false),
+        };
+        let started = link::start_backplane(&self.bar, &self.firmware, kr);
 
         if let Err(error) = started {
             if !cage.fails {
@@ -284,7 +296,9 @@ impl Port<'_> {
         }
         if self.media == Media::Backplane {
             // One that is there by itself need not be started.
-            if cage.fails && self.link_state(&cage) == Link::Down {
+            let has_link = self.link_state(&cage) != Link::Down;
+            let tries = cage.try_other_lanes(has_link);
+            if !has_link && (cage.fails || tries) {
                 self.start_backplane(netdev, &mut cage);
             }
             return;

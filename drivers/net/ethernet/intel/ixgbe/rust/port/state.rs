@@ -96,7 +96,10 @@ use crate::{
     }, //
 };
 
-use super::cage::Cage;
+use super::cage::{
+    Cage,
+    Kr, //
+};
 
 /// The maximum MTU, the same as the C driver's.
 const MAX_MTU: u32 = 9710;
@@ -205,6 +208,7 @@ impl<'bound> Port<'bound> {
         if firmware.link_sleeps {
             link::turn_off_in_d3(&bar);
         }
+        let kr = Kr::of(bar.try_read(AUTOC)?, firmware.lesm);
         let number = bar.read(STATUS).lan_id().get();
 
         let address = filter::permanent_address(&bar);
@@ -279,7 +283,7 @@ impl<'bound> Port<'bound> {
                 stats <- stats,
                 running: OpsCell::new(Running::default()),
                 opened: OpsCell::new(KVec::new()),
-                cage <- new_mutex!(Cage::new(), "ixgbe_rust::cage"),
+                cage <- new_mutex!(Cage::new(kr), "ixgbe_rust::cage"),
                 unicast_entries: RtnlCell::new(1),
                 hashing: Hashing::new(),
                 vlans: RtnlCell::new(Members::new()),

@@ -65,6 +65,12 @@ register! {
 register! {
     /// Auto-Negotiation Control.
     pub(crate) AUTOC(u32) @ 0x042a0 {
+        /// The port has KX4, four lanes of a backplane.
+        31:31   kx4_supp => bool;
+        /// The port has KX, one lane at 1 Gb/s.
+        30:30   kx_supp => bool;
+        /// The port has KR, one lane at 10 Gb/s.
+        16:16   kr_supp => bool;
         /// Link mode select.
         15:13   lms;
         /// Restart negotiation, which puts the other fields into effect. Clears itself.
@@ -113,6 +119,9 @@ pub(crate) mod link_mode {
     pub(crate) const NEGOTIATED_1G: u32 = 2;
     /// 10 Gb/s over one lane (SFI) without negotiation.
     pub(crate) const SERIAL_10G: u32 = 3;
+    /// KR, KX4 or KX, as both ends of a backplane have it; with another negotiation at 1 Gb/s as
+    /// well, or with SGMII.
+    pub(crate) const BACKPLANES: [u32; 3] = [4, 6, 7];
 }
 
 /// Values of [`LINKS`]' link speed.

@@ -116,10 +116,14 @@ class NicModel:
         """ Connect a port to a sink, a cable, or another kind of wire. """
         self.ask("wire", port=port, kind=kind, **fields)
 
-    def link(self, port, up=True, speed=None):
-        """ Set the link of a port up or down, with a far end of one speed only. """
+    def link(self, port, up=True, speed=None, trains=()):
+        """
+        Set the link of a port up or down, with a far end of one speed only, or over a backplane
+        on which only these lanes train.
+        """
         self._need("link", "changes of the link")
-        self.ask("link", port=port, up=up, **({"speed": speed} if speed else {}))
+        fields = ({"speed": speed} if speed else {}) | ({"trains": trains} if trains else {})
+        self.ask("link", port=port, up=up, **fields)
 
     def module(self, port, kind="sr", **fields):
         """ Put another module into the cage of a port, or none ("absent"). """
