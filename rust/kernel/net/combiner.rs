@@ -104,7 +104,7 @@ use word::{
 ///
 /// # Invariants
 ///
-/// `first` has one of the values that [`role`] describes. If it points to a node, the list owns the
+/// `first` has one of the values that `role` describes. If it points to a node, the list owns the
 /// element of that node and those of all nodes behind it. While it is not idle, the role belongs to
 /// one `Turn`, which may have been forgotten, or to C code.
 #[repr(C)]

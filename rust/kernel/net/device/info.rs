@@ -67,7 +67,7 @@ pub enum Feature {
     VlanStrip = bindings::NETIF_F_HW_VLAN_CTAG_RX_BIT,
     /// Receives the packets of the VLANs in use only, see
     /// [`VlanFilterOps`](super::vlan_filter::VlanFilterOps). Without that trait, the device is not
-    /// registered ([`EINVAL`]).
+    /// registered (`EINVAL`).
     VlanFilter = bindings::NETIF_F_HW_VLAN_CTAG_FILTER_BIT,
     /// Splits UDP into datagrams.
     Uso = bindings::NETIF_F_GSO_UDP_L4_BIT,
@@ -196,7 +196,7 @@ pub struct Info {
     /// come only if users have turned on [`Feature::TsoMangleId`] and the packet may not be
     /// fragmented. The stack splits others by itself.
     ///
-    /// The device is not registered ([`EINVAL`]) if its driver has tunnels but no
+    /// The device is not registered (`EINVAL`) if its driver has tunnels but no
     /// [`FeaturesCheckOps`](super::features_check::FeaturesCheckOps), which withdraw what the NIC
     /// cannot do with headers of that length.
     pub tunnels: Features,

@@ -4,8 +4,8 @@
 //!
 //! C header: [`include/net/netdev_lock.h`](srctree/include/net/netdev_lock.h)
 //!
-//! For most devices that is RTNL. A driver with [`Driver::OPS_LOCK`] has the core take a lock of
-//! the device as well, its instance lock:
+//! For most devices that is RTNL. A driver with [`Driver::OPS_LOCK`](super::Driver::OPS_LOCK) has
+//! the core take a lock of the device as well, its instance lock:
 //!
 //! | callbacks | RTNL | instance lock |
 //! | --- | --- | --- |
@@ -43,7 +43,7 @@ use core::{
 type Brand<'bound> = PhantomData<fn(&'bound ()) -> &'bound ()>;
 
 /// The proof that the current task holds the lock of the operations of one device: its own if its
-/// driver has [`Driver::OPS_LOCK`], else RTNL.
+/// driver has [`Driver::OPS_LOCK`](super::Driver::OPS_LOCK), else RTNL.
 ///
 /// `'bound` is that of the callback, and stands for the device: a callback is generic in it, so it
 /// cannot use the token of one device with an [`OpsCell`] of another.

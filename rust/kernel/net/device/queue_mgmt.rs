@@ -22,8 +22,7 @@
 //!
 //! The memory that a queue has stays in its poller, and the objects that the NIC accesses belong
 //! to the NAPI instance, whichever handles the driver drops or forgets. Memory for later has an
-//! identity of its own, so handles to memory that was freed are of no use, see
-//! [`napi::Id`](crate::net::napi::Id).
+//! identity of its own, so handles to memory that was freed are of no use, see `napi::Id`.
 //!
 //! A device that is down has no memory: it makes new memory when it goes up.
 

@@ -22,7 +22,7 @@
 //!   the packets of the queue is scheduled, too: it may find enough of those before.
 //! * The doorbell is deferred for [`Deferring::MAX_PACKETS`] packets at most, and the next one
 //!   rings it, so that the NIC need not idle during a long poll. At its start, when the NIC is
-//!   likely to be idle, these are [`FIRST_PACKETS`], and twice as many after each doorbell.
+//!   likely to be idle, these are `FIRST_PACKETS`, and twice as many after each doorbell.
 //! * When the producer of a queue is taken away, the doorbell is rung before, under the lock of the
 //!   queue.
 //!

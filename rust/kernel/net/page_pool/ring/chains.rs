@@ -125,7 +125,7 @@ impl Attached for PartialFrames {
 ///
 /// # Invariants
 ///
-/// `chains` points to the [`CHAINS`] elements of a [`PartialFrames`] that belongs to the NAPI
+/// `chains` points to the `CHAINS` elements of a `PartialFrames` that belongs to the NAPI
 /// instance of `ring`, which keeps it as long as it keeps the memory of `ring`. No other handle
 /// uses it. Its buffers are from the pool of `ring`. `pending` of them are some.
 pub struct ChainRing<F: ChainFormat> {
