@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from insn import panic_path, stack, symbols
-from testbed.build import compile_fail
+from testbed.build import compile_fail, rustdoc
 from testbed.build.kernel import UML, Kernel
 from testbed.env import Env
 from testbed.harness.results import Results
@@ -47,6 +47,17 @@ def test_kernel_lint(env: Env, ready: Ready, results: Results) -> None:
             if name.startswith("drivers/"):
                 results.add(f"no unsafe code in {name}", _unsafe_in_driver(env.clone / name))
         _checkpatch(env, kernel, results, log)
+
+
+@pytest.mark.suite("kernel-lint")
+def test_rustdoc(env: Env, ready: Ready, results: Results) -> None:
+    """The documentation of public items has no links that lead nowhere."""
+    kernel = ready(UML).kernels[UML]
+    ours = tuple(f"in {name}:" for name in overlay.new_files(env.clone))
+    with Step("kernel code: rustdoc"):
+        found = rustdoc.of(kernel.build, "rust/kernel.o")
+    bad = [one for one in found if one.startswith(ours)]
+    results.none("rustdoc has no warnings about our files", bad)
 
 
 def _unformatted(work: Path, names: list[str]) -> set[Path]:
