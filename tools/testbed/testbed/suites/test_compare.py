@@ -10,7 +10,9 @@ import pytest
 from insn import cost as insn_cost
 from testbed.bench import instructions
 from testbed.bench.results import problems
-from testbed.boot.card import CARDS
+from testbed.boot.card import CARDS, MODELLED
+from testbed.build import needs
+from testbed.build.kernel import UML
 from testbed.harness.results import Results
 from testbed.host import proc
 from testbed.host.ui import say
@@ -26,6 +28,12 @@ _PROOF = 3
 # The share of waiting up to which a machine is quiet. On two processors, which QEMU and the model
 # keep busy, it is 0.08 without other load, and 0.27 beside a busy process.
 _QUIET = 0.15
+# Modules of the User-Mode Linux kernel that drivers need, and the perf kernel has not as modules.
+_OTHERS = {
+    "lib/dim/dimlib.ko": "the abstractions need it: it is built in",
+    "lib/kunit/kunit.ko": "there is no KUnit",
+    "lib/glob.ko": "of KUnit",
+}
 
 
 @pytest.mark.suite("compare")
@@ -53,6 +61,17 @@ def test_demo_modules(ready: Ready, results: Results) -> None:
     """The modules that make demo builds are enough."""
     built = ready("perf")
     results.none("make demo builds all modules that the drivers need", _lacking(built))
+
+
+@pytest.mark.suite("objects")
+def test_modules_by_symbols(ready: Ready, results: Results) -> None:
+    """The same as far as symbols tell, of a kernel that has most of these modules built in."""
+    built, card = ready(UML), CARDS[MODELLED]
+    needed = needs.of(built.kernels[UML].build, card.paths.values())
+    lacking = sorted(needed - set(card.modules) - _OTHERS.keys())
+    results.none("cards.ini has all modules that the drivers need", lacking)
+    listed = sorted(set(card.needs) - needed)
+    results.none("cards.ini has no other modules", listed)
 
 
 def _lacking(built: Built) -> list[str]:
