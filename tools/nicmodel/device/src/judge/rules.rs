@@ -147,8 +147,8 @@ rules! {
     Write, "reset-wait", "4.2.1.6": |f| f.port.resetting;
     /// CTRL.GIO_DIS is set, and STATUS.GIO read, before a card that may access memory is reset
     Reset, "reset-master", "5.2.5.3.2": |f| f.port.active && !(f.gio_dis && f.port.master_polled);
-    /// a reset is one of the device (CTRL.RST) or of the link as well (CTRL.LRST), not both
-    Reset, "reset-kind", "4.2.1.7; C ixgbe_82599.c:973": |f| f.resets_twofold();
+    /// a link that is up is not reset (CTRL.LRST) while firmware holds it (MMNGC.MNG_VETO)
+    Reset, "reset-kind", "4.2.1.7; C ixgbe_82599.c:973": |f| f.resets_held_link();
     /// if STATUS.GIO stays set, HLREG0.LPBK and GCR_EXT.Buffers_Clear flush transmit before the
     /// reset
     Reset, "reset-flush", "SU clarification 9; C ixgbe_common.c:3824":
@@ -174,7 +174,7 @@ rules! {
         |f| f.was_asked_to_run() && f.value >= f.ring_descriptors();
     /// the base of a ring is a multiple of 128
     QueueEnable, "ring-base", "8.2.3.8.1, 8.2.3.9.5": |f| f.ring_base() & 0x7f != 0;
-    /// the length of a ring is a multiple of 128 bytes, and not 0
+    /// the length of a ring is a multiple of 128 bytes, not 0, and at most 128 KiB
     QueueEnable, "ring-length", "8.2.3.8.3, 8.2.3.9.7": |f| !f.ring_length_is_good();
     /// base and length are written after a reset, before the queue is enabled
     QueueEnable, "ring-program", "4.6.7.1, 4.6.8.1": |f| f.stage() == Stage::Reset;
@@ -190,15 +190,16 @@ rules! {
     QueueEnable, "tx-requests", "4.6.11.3.4": |f| f.is_transmit() && !f.requests_are_long();
     /// bit 12 of DCA_RXCTRL is cleared before a receive queue is enabled
     QueueEnable, "dca-rxctrl", "4.6.7": |f| !f.is_transmit() && f.has_dca_bit();
-    /// BSIZEPACKET is not 0, and BSIZEHEADER not 0 with advanced descriptors
+    /// BSIZEPACKET is 1 to 16, and DESCTYPE that of one buffer, whose headers are not split
     QueueEnable, "srrctl", "8.2.3.8.7": |f| !f.is_transmit() && !f.buffer_sizes_are_good();
-    /// a queue that coalesces has advanced descriptors, BSIZEHEADER is 128 bytes at least, and
-    /// MAXDESC buffers have less than 64 KiB together
+    /// a queue that coalesces has advanced descriptors, BSIZEHEADER is 128 bytes at least,
+    /// BSIZEPACKET 2 KiB, and MAXDESC buffers have less than 64 KiB together
     QueueEnable, "rsc-buffers", "7.11, 8.2.3.8.13": |f| f.coalesces() && !f.joined_packets_fit();
     /// RDRXCTL.CRCSTRIP is set before a queue that coalesces is enabled
     QueueEnable, "rsc-crc", "7.11, 8.2.3.8.8":
         |f| f.coalesces() && !f.regs.get::<Rdrxctl>().crcstrip();
-    /// the interrupt of a queue that coalesces has an interval: packets end with it
+    /// the interrupt of a queue that coalesces has an interval, with which packets end, of more than
+    /// GPIE.RSC_DELAY
     InterruptEnable, "rsc-moderation", "7.3.2.1.1, 7.11; C ixgbe_ethtool.c:2556":
         |f| f.coalesces_without_interval();
 
@@ -245,8 +246,10 @@ rules! {
     Write, "unload-live", "C ixgbe_main.c:7643": |f| f.unloads() && f.port.active && !f.gio_dis;
 
     // Interrupts.
-    /// a vector whose message masks it by EIAM_EX has its cause cleared by EIAC
-    InterruptEnable, "auto-clear", "7.3.1.4": |f| f.masks_without_clearing();
+    /// a vector whose message masks it by EIAM_EX has its cause cleared by EIAC, which clears no
+    /// cause but those of queues and of the timer
+    InterruptEnable, "auto-clear", "7.3.1.4":
+        |f| f.masks_without_clearing() || f.clears_others();
     /// causes of queues are not cleared by EICR while the receiver is enabled: their frames would
     /// wait for the next one
     Write, "cause-discarded", "C ixgbe_main.c:3489": |f| {
@@ -335,11 +338,11 @@ rules! {
     Packet, "tx-cc", "7.2.3.2.4": |p| p.advanced() && p.first.cc() && p.context.is_none();
     /// MACLEN and IPLEN of the context are those of the packet
     Packet, "tx-context-headers", "7.2.3.2.3": |p| p.offloads_checksum() && !p.headers_agree();
-    /// IPV4 and L4T of the context are those of the packet
+    /// IPV4 and L4T of the context are those of the packet, and IXSM is set only with IPv4
     Packet, "tx-context-type", "7.2.3.2.3": |p| p.offloads_checksum() && !p.types_agree();
 
     // Segmentation.
-    /// with TSE, MSS is not 0, and MACLEN, IPLEN, L4LEN and MSS are within a frame
+    /// with TSE, MSS is not 0, MACLEN, IPLEN and L4LEN are 512 at most, and with MSS within a frame
     Packet, "tx-tse-mss", "7.2.3.2.3": |p| !p.segments_fit();
     /// with TSE, TXSM is set, and IXSM for IPv4
     Packet, "tx-tse-sums", "7.2.3.2.4; C ixgbe_main.c:8786": |p| !p.segments_are_summed();

@@ -7,8 +7,8 @@ use super::tables::Tables;
 use crate::device::Device;
 use crate::regs::bits::{
     Causes, Ctrl, CtrlExt, DcaRxctrl, Dtxmxszrq, Eec, Eerd, Eitr, Esdp, Fdircmd, Fdirctrl, GcrExt,
-    Gssr, Hlreg0, Ivar, Mrqc, Rdlen, Rdrxctl, Register, Rfctl, Rscctl, Rxctrl, Rxdctl, Rxpbsize,
-    Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
+    Gpie, Gssr, Hlreg0, Ivar, Mrqc, Rdlen, Rdrxctl, Register, Rfctl, Rscctl, Rxctrl, Rxdctl,
+    Rxpbsize, Secrxctrl, Secrxstat, Srrctl, Status, Swsm,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, offset};
@@ -20,6 +20,8 @@ const FIRMWARE_SHIFT: u32 = 5;
 const LASER_TIME: u64 = 95_000_000;
 /// Nanoseconds after which a reset is over, whether a driver looks or not.
 const RESET_TIME: u64 = 10_000_000;
+/// Descriptors of the longest ring that the data sheet vouches for.
+const MAX_DESCRIPTORS: u32 = 8192;
 
 /// A port apart from its queues.
 #[derive(Debug, Default)]
@@ -261,10 +263,9 @@ impl Facts<'_> {
             .is_some_and(|then| since(then) < LASER_TIME)
     }
 
-    /// Whether the write asks for both kinds of reset.
-    pub(crate) fn resets_twofold(&self) -> bool {
-        let ctrl = Ctrl::from_raw(self.value);
-        ctrl.rst() && ctrl.lnk_rst()
+    /// Whether the write resets a link that is up and held by firmware.
+    pub(crate) fn resets_held_link(&self) -> bool {
+        Ctrl::from_raw(self.value).lnk_rst() && self.device.link() && self.device.faults.veto()
     }
 
     /// Whether the write asks for a word of the EEPROM while another one may be on its way.
@@ -320,8 +321,8 @@ impl Facts<'_> {
 
     pub(crate) fn ring_length_is_good(&self) -> bool {
         let length = self.ring(8);
-        let held = Rdlen::from_raw(length).len();
-        held.value() != 0 && Rdlen::ZERO.with_len(held).raw() == length
+        let held = Rdlen::ZERO.with_len(Rdlen::from_raw(length).len());
+        (1..=MAX_DESCRIPTORS).contains(&held.descriptors()) && held.raw() == length
     }
 
     /// Whether the transmitter asks for as much at a time as it can, or has to share.
@@ -346,8 +347,8 @@ impl Facts<'_> {
             return true;
         };
         let srrctl = self.regs.nth::<Srrctl>(place.queue);
-        let advanced = srrctl.desctype() != Srrctl::LEGACY;
-        srrctl.bsizepacket().value() != 0 && (!advanced || srrctl.bsizeheader().value() != 0)
+        let is_whole = [Srrctl::LEGACY, Srrctl::ADVANCED].contains(&srrctl.desctype());
+        is_whole && (1..=16).contains(&srrctl.bsizepacket().value())
     }
 
     /// Whether the queue coalesces.
@@ -370,11 +371,13 @@ impl Facts<'_> {
         let size = u32::from(srrctl.bsizepacket().value()) * 1024;
         srrctl.desctype() == Srrctl::ADVANCED
             && srrctl.bsizeheader().value() >= 2
+            && srrctl.bsizepacket().value() >= 2
             && self.regs.nth::<Rscctl>(queue).descriptors() * size < 1 << 16
     }
 
-    /// Whether a running queue coalesces whose vector has no interval.
+    /// Whether a running queue coalesces whose vector has no interval, or one that is too short.
     pub(crate) fn coalesces_without_interval(&self) -> bool {
+        let delay = 4 * (u16::from(self.regs.get::<Gpie>().rsc_delay().value()) + 1);
         (0..crate::port::QUEUES).any(|queue| {
             let entry = self
                 .regs
@@ -388,7 +391,8 @@ impl Facts<'_> {
                     .nth::<Eitr>(entry.int_alloc().value().into())
                     .itr_interval()
                     .value()
-                    == 0
+                    * 2
+                    <= delay
         })
     }
 
@@ -471,6 +475,12 @@ impl Facts<'_> {
     pub(crate) fn masks_without_clearing(&self) -> bool {
         let queues = |at| Causes::new_with_raw_value(self.regs.load(at)).rtxq();
         queues(offset::EIAM_EX) & !queues(offset::EIAC) != 0
+    }
+
+    /// Whether a message clears causes that share their vector.
+    pub(crate) fn clears_others(&self) -> bool {
+        let eiac = Causes::new_with_raw_value(self.regs.load(offset::EIAC));
+        eiac.other().value() != 0
     }
 
     /// Whether a table in use has words that were not written since the last reset.

@@ -5,6 +5,7 @@ mod buffers;
 mod coalescing;
 mod conventions;
 mod descriptors;
+mod facts;
 mod flow;
 mod module;
 mod segmentation;
@@ -293,7 +294,11 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.set(Ctrl::ZERO.with_rst(true));
             driver.set(Gpie::ZERO);
         }
-        "reset-kind" => driver.set(Ctrl::ZERO.with_rst(true).with_lnk_rst(true)),
+        "reset-kind" => {
+            driver.start();
+            driver.card.device.fault(Kind::Veto, 1, 0);
+            driver.set(driver.read::<Ctrl>().with_lnk_rst(true));
+        }
         "reset-master" => {
             driver.start();
             driver.reset_once();

@@ -44,6 +44,8 @@ struct Nested {
     inner: Headers,
 }
 
+/// Bytes of headers that the card repeats in each segment.
+const MAX_HEADERS: usize = 512;
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// Hop-by-hop options, routing, destination options: headers of 8 bytes and more.
 const IPV6_OPTIONS: [u8; 3] = [0, 43, 60];
@@ -189,7 +191,9 @@ impl Packet<'_> {
             Transport::Sctp => is.inner.protocol == SCTP,
             Transport::Reserved => false,
         };
-        (!uses_ip || is.outer.ipv4 == said.ipv4) && (!uses_transport || transport)
+        (!uses_ip || is.outer.ipv4 == said.ipv4)
+            && (!self.first.ixsm() || is.outer.ipv4)
+            && (!uses_transport || transport)
     }
 
     /// The context of a packet that the card cuts, if it knows the packet's headers.
@@ -198,10 +202,11 @@ impl Packet<'_> {
         self.headers().filter(|_| cut)
     }
 
-    /// Whether each segment has payload, and fits a frame.
+    /// Whether each segment has payload, headers that the card can hold, and fits a frame.
     pub(crate) fn segments_fit(&self) -> bool {
-        self.cut()
-            .is_none_or(|(_, said)| said.mss != 0 && said.headers() + said.mss <= MAX_FRAME)
+        self.cut().is_none_or(|(_, said)| {
+            said.mss != 0 && said.headers() <= MAX_HEADERS && said.headers() + said.mss <= MAX_FRAME
+        })
     }
 
     /// Whether the checksums that each segment needs are asked for.

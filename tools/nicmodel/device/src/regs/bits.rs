@@ -207,6 +207,9 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         multiple_msix @ 4,
         /// Other clear disable: a read of EICR clears only bits 16 to 29.
         ocd @ 5,
+        /// The time between the end of a joined packet and the interrupt, less one, in units of
+        /// 4 us.
+        rsc_delay: u3 = 11..=13,
         /// Extended auto mask: sending a message masks the causes that EIAM names.
         eiame @ 30,
     }

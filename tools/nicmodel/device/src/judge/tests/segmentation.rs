@@ -198,4 +198,9 @@ fn each_field_counts() {
     send = Send::new();
     send.mss = 15_900;
     assert_eq!(send.broken(), BTreeSet::from(["tx-tse-mss"]));
+    for (headers, too_long) in [(512, false), (513, true)] {
+        send = Send::new();
+        send.ip_len = headers - 34;
+        assert_eq!(send.broken().contains("tx-tse-mss"), too_long);
+    }
 }
