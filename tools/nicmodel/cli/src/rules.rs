@@ -16,13 +16,25 @@ pub fn driver(name: &str) -> Result<&'static exceptions::Driver, String> {
     })
 }
 
-/// All rules, then the exceptions of each driver.
+/// All rules, each with the public source that shows it; the number of those that none shows; and
+/// the exceptions of each driver.
 pub fn table() -> String {
     let mut text = String::new();
     for rule in RULES {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{:<20} {:<38} {}", rule.id, rule.source, rule.about);
+        let _ = match rule.witness() {
+            Some(witness) => writeln!(text, "{:<20} shown by {witness}", ""),
+            None => writeln!(text, "{:<20} unverified", ""),
+        };
     }
+    let unverified = RULES.iter().filter(|rule| rule.witness().is_none());
+    let _ = writeln!(
+        text,
+        "\n{} rules, {} of them unverified",
+        RULES.len(),
+        unverified.count()
+    );
     for driver in exceptions::DRIVERS {
         let _ = writeln!(text, "\nExceptions of {}:", driver.name);
         for one in driver.exceptions {
@@ -41,6 +53,18 @@ mod tests {
         let text = table();
         assert!(RULES.iter().all(|rule| text.contains(rule.id)));
         assert!(text.contains("Exceptions of ixgbe:"));
+    }
+
+    #[test]
+    fn the_table_counts_what_is_unverified() {
+        let text = table();
+        let count = |end: &str| text.lines().filter(|line| line.ends_with(end)).count();
+        // The last one is the sum.
+        let unverified = count(" unverified") - 1;
+        let sum = format!("{} rules, {unverified} of them unverified", RULES.len());
+        assert!(text.contains(&sum), "{sum}");
+        let shown = text.lines().filter(|line| line.contains(" shown by "));
+        assert_eq!(shown.count() + unverified, RULES.len());
     }
 
     #[test]

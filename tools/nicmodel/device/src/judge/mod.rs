@@ -14,6 +14,7 @@ pub mod rules;
 mod state;
 mod tables;
 mod transmit;
+mod witnesses;
 
 #[cfg(test)]
 mod tests;
@@ -70,8 +71,8 @@ impl std::fmt::Debug for Driver {
 pub struct Breach {
     /// The rule.
     pub rule: &'static str,
-    /// The place that demands it.
-    pub source: &'static str,
+    /// The place that demands it, and what shows that it does.
+    pub source: String,
     /// The demand.
     pub about: &'static str,
     /// The queue, for rules about queues.
@@ -211,7 +212,7 @@ impl Judge {
             .entry((rule.id, queue.clone()))
             .or_insert_with(|| Breach {
                 rule: rule.id,
-                source: rule.source,
+                source: rule.sources(),
                 about: rule.about,
                 queue,
                 count: 0,
@@ -232,7 +233,7 @@ impl Judge {
                     .map(|queue| format!(", {queue}"))
                     .unwrap_or_default(),
                 rule.id,
-                rule.source,
+                rule.sources(),
                 rule.about,
                 breach.detail,
                 breach.accesses.join("\n    "),
