@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::fdir::Director;
 use crate::packet::{FCS, be16};
 use crate::regs::bits::{
-    Ctrl, Fctrl, Hlreg0, Maxfrs, Mcstctrl, Rah, Rdrxctl, Rxctrl, Rxpbsize, Vlnctrl, ral,
+    Ctrl, Fctrl, Hlreg0, Maxfrs, Mcstctrl, Rah, Rxctrl, Rxpbsize, Vlnctrl, ral,
 };
 use crate::regs::file::RegisterFile;
 use crate::regs::offset;
@@ -63,14 +63,14 @@ impl RxConfig {
     pub(crate) fn load(device: &Device) -> Self {
         let regs = &device.regs;
         let table = |base: u32| std::array::from_fn(|i| regs.load(base + 4 * i as u32));
-        let jumbo = regs.get::<Hlreg0>().jumboen();
+        let hlreg0 = regs.get::<Hlreg0>();
         Self {
             enabled: regs.get::<Rxctrl>().rxen() && !regs.get::<Ctrl>().gio_dis(),
-            strip_fcs: regs.get::<Rdrxctl>().crcstrip(),
+            strip_fcs: hlreg0.rxcrcstrp(),
             buffer: regs.get::<Rxpbsize>().size().as_usize() * 1024,
             rss: Rss::load(regs),
             director: Director::load(device),
-            max_frame: if jumbo {
+            max_frame: if hlreg0.jumboen() {
                 usize::from(regs.get::<Maxfrs>().mfs())
             } else {
                 STANDARD_FRAME

@@ -10,7 +10,7 @@ use crate::fault::Kind;
 use crate::packet::be16;
 use crate::port::Arrival;
 use crate::regs::bits::{
-    Eitr, Ivar, Psrtype, Rdrxctl, Register, Rfctl, Rscctl, Rscdbu, Rxctrl, Rxdctl,
+    Eitr, Hlreg0, Ivar, Psrtype, Rdrxctl, Register, Rfctl, Rscctl, Rscdbu, Rxctrl, Rxdctl,
 };
 use crate::regs::offset;
 use crate::testing::{seal, tcp_frame, udp_frame};
@@ -260,7 +260,7 @@ fn nothing_is_joined_unless_all_is_set() {
     card.set(Rscctl::ZERO);
     assert!(!joins(&mut card));
     let mut card = coalescing();
-    card.set(Rdrxctl::ZERO);
+    card.set(Hlreg0::ZERO);
     assert!(!joins(&mut card), "with the frame check sequence");
 }
 

@@ -128,6 +128,7 @@ impl Driver {
         self.set(
             self.read::<Rdrxctl>()
                 .with_crcstrip(true)
+                .with_rscfrstsize(u5::new(0))
                 .with_rscackc(true)
                 .with_fcoe_wrfix(true),
         );
@@ -340,6 +341,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
         }
         "ring-program" | "srrctl" | "dca-rxctrl" => {
             driver.reset();
+            driver.set(Srrctl::ZERO);
             driver.set(Rxdctl::ZERO.with_enable(true));
         }
         "drain-wait" => {

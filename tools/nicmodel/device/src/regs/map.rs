@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The register map as data.
 
-use arbitrary_int::{u4, u5, u10, u12};
+use arbitrary_int::{u4, u5, u6, u10, u12};
 
 use super::Access::{Control, Counter, Doorbell, Effect, Memory, ReadOnly, WideHigh, WideLow};
 use super::Entry;
 use super::bits::{
     Autoc, DcaRxctrl, Dmatxctl, Dtxtcpflgh, Dtxtcpflgl, Eec, Esdp, Fwsm, Hlreg0, I2cctl, LinkMode,
-    Maxfrs, Msrwd, Rdrxctl, Rxpbsize, Vlnctrl, Wuc,
+    Maxfrs, Msrwd, Rdrxctl, Rxpbsize, Srrctl, Vlnctrl, Wuc,
 };
 use crate::counters::wide;
 
@@ -17,8 +17,14 @@ const I2C_IDLE: I2cctl = I2cctl::ZERO
     .with_clk_out(true)
     .with_data_in(true)
     .with_data_out(true);
-/// The FCS is stripped, and DMA initialisation is done.
-const RDRXCTL: Rdrxctl = Rdrxctl::ZERO.with_crcstrip(true).with_dmaidone(true);
+/// DMA initialisation is done. Drivers have to change the rest.
+const RDRXCTL: Rdrxctl = Rdrxctl::ZERO
+    .with_rscfrstsize(u5::new(8))
+    .with_dmaidone(true);
+/// Buffers of 2 KiB, and of 256 bytes for headers.
+const SRRCTL: Srrctl = Srrctl::ZERO
+    .with_bsizepacket(u5::new(2))
+    .with_bsizeheader(u6::new(4));
 /// All 512 KiB of packet buffer.
 const RXPBSIZE: Rxpbsize = Rxpbsize::ZERO.with_size(u10::new(512));
 /// The MAC appends the FCS, strips it, and pads.
@@ -136,7 +142,7 @@ registers! {
     RDLEN[64 every 0x40] at 0x01008: Control;
     DCA_RXCTRL_HIGH[64 every 0x40] at 0x0100c: Memory, reset DCA_RXCTRL.raw_value();
     RDH[64 every 0x40] at 0x01010: Control;
-    SRRCTL_HIGH[64 every 0x40] at 0x01014: Control;
+    SRRCTL_HIGH[64 every 0x40] at 0x01014: Control, reset SRRCTL.raw_value();
     RDT[64 every 0x40] at 0x01018: Doorbell;
     RXDCTL[64 every 0x40] at 0x01028: Doorbell;
     RSCCTL[64 every 0x40] at 0x0102c: Memory;
@@ -144,7 +150,7 @@ registers! {
     QPRDC[16 every 0x40] at 0x01430: Counter;
     QBRC_L[16 every 0x40] at 0x01034: WideLow(wide::QBRC);
     QBRC_H[16 every 0x40] at 0x01038: WideHigh(wide::QBRC);
-    SRRCTL[16] at 0x02100: Control;
+    SRRCTL[16] at 0x02100: Control, reset SRRCTL.raw_value();
     RTRPT4C[8] at 0x02140: Memory;
     RTRPT4S[8] at 0x02160: Memory;
     DCA_RXCTRL[16] at 0x02200: Memory, reset DCA_RXCTRL.raw_value();

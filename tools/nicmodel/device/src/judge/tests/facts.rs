@@ -11,8 +11,27 @@ use crate::card::{RX_RING, TX_DATA};
 use crate::descriptor::{SIZE, Transport};
 use crate::fault::Kind;
 use crate::packet::{UDP, put_be16};
-use crate::regs::bits::{Causes, Ctrl, Eitr, Gpie, Ivar, Register, Rscctl, Rxdctl, Srrctl};
+use crate::regs::bits::{
+    Causes, Ctrl, Eitr, Gpie, Ivar, Rdrxctl, Register, Rscctl, Rxdctl, Srrctl,
+};
 use crate::regs::offset;
+
+#[test]
+fn a_reset_leaves_the_values_of_the_datasheet() {
+    let driver = Driver::new();
+    driver.reset();
+    // 2 KiB of data, and 256 bytes of headers.
+    assert_eq!(driver.read::<Srrctl>().raw(), 0x402);
+    assert_eq!(
+        driver
+            .card
+            .device
+            .register_read(offset::SRRCTL_HIGH + 63 * 0x40),
+        0x402
+    );
+    let rdrxctl = driver.read::<Rdrxctl>();
+    assert!(!rdrxctl.crcstrip() && rdrxctl.rscfrstsize().value() == 8);
+}
 
 fn initialised() -> Driver {
     let driver = Driver::new();

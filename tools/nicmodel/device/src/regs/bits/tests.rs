@@ -8,7 +8,8 @@ fn reset_values_are_those_of_the_map() {
     for (at, value) in [
         (offset::ESDP, 0x4),
         (offset::I2CCTL, 0xf),
-        (offset::RDRXCTL, 0xa),
+        (offset::SRRCTL, 0x402),
+        (offset::RDRXCTL, 0x0010_0008),
         (offset::RXPBSIZE0, 0x0008_0000),
         (offset::HLREG0, 0x403),
         (offset::MSRWD, 0xffff_0000),
