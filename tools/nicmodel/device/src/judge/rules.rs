@@ -172,6 +172,8 @@ rules! {
     /// a tail lies within its ring
     TailWrite, "tail-range", "8.2.3.8.5, 8.2.3.9.8":
         |f| f.was_asked_to_run() && f.value >= f.ring_descriptors();
+    /// the tail of a transmit ring is behind the last descriptor of a packet
+    TailWrite, "tail-packet", "7.2.3.4": |f| f.was_asked_to_run() && f.splits_packet();
     /// the base of a ring is a multiple of 128
     QueueEnable, "ring-base", "8.2.3.8.1, 8.2.3.9.5": |f| f.ring_base() & 0x7f != 0;
     /// the length of a ring is a multiple of 128 bytes, not 0, and at most 128 KiB

@@ -4,6 +4,7 @@
 use super::chance::{Chance, Delay};
 use super::queue::{Direction, ENABLE, Place, Queue, RingRegister, Stage};
 use super::tables::Tables;
+use crate::descriptor::{SIZE, TxData, TxType};
 use crate::device::Device;
 use crate::regs::bits::{
     Causes, Ctrl, CtrlExt, DcaRxctrl, Dtxmxszrq, Eec, Eerd, Eitr, Esdp, Fdircmd, Fdirctrl, GcrExt,
@@ -301,6 +302,23 @@ impl Facts<'_> {
     /// Whether the written tail is another one than the head.
     pub(crate) fn moves_tail(&self) -> bool {
         self.value != self.ring(0x10)
+    }
+
+    /// Whether the descriptor before the written tail is of a packet that goes on, or of none.
+    pub(crate) fn splits_packet(&self) -> bool {
+        let descriptors = self.ring_descriptors();
+        if !self.is_transmit() || !self.moves_tail() || self.value >= descriptors {
+            return false;
+        }
+        let last = self.value.checked_sub(1).unwrap_or(descriptors - 1);
+        let base = u64::from(self.ring(4)) << 32 | u64::from(self.ring_base());
+        let at = base + u64::from(last * SIZE) + 8;
+        // One that cannot be read has a rule of its own.
+        self.device.memory.view().load64(at).is_ok_and(|raw| {
+            let last = TxData::new_with_raw_value(raw);
+            let is_context = last.dext() && last.dtyp() == Ok(TxType::Context);
+            !last.eop() || is_context
+        })
     }
 
     /// Whether ENABLE was written.

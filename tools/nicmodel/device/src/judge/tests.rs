@@ -369,6 +369,7 @@ fn breach(rule: &str) -> BTreeSet<&'static str> {
             driver.set(Autoc2::from_raw(1 << 30));
             driver.set(Autoc::ZERO.with_restart_an(true));
         }
+        "tail-packet" => return facts::tail(2),
         rules::LINK_LOSS => return link_loss(false, 4),
         rules::LOOPBACK_LINK => return loopback(false),
         rules::DMA_MASTER => {

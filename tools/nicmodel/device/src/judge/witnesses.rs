@@ -46,6 +46,7 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
     ("tail-disabled", Some("X550 4.6.7.1, 4.6.8.1")),
     ("enable-poll", Some("X550 4.6.7.1, 4.6.8.1")),
     ("tail-range", Some("X550 7.2.3.3")),
+    ("tail-packet", Some("X550 7.2.3.3, 7.2.3.4")),
     ("ring-base", Some("X550 7.2.3.3; 82599 8.2.3.8.1 in TinyNF")),
     (
         "ring-length",

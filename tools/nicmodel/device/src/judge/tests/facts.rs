@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use arbitrary_int::{u2, u3, u5, u6, u9, u14};
+use arbitrary_int::{u2, u3, u5, u6, u9, u14, u18};
 
 use super::{Driver, SRRCTL, context, good};
 use crate::card::{RX_RING, TX_DATA};
@@ -15,6 +15,7 @@ use crate::regs::bits::{
     Causes, Ctrl, Eitr, Gpie, Ivar, Rdrxctl, Register, Rscctl, Rxdctl, Srrctl,
 };
 use crate::regs::offset;
+use crate::testing::udp_frame;
 
 #[test]
 fn a_reset_leaves_the_values_of_the_datasheet() {
@@ -142,6 +143,28 @@ fn other_causes_are_not_cleared_by_themselves() {
     driver.write(offset::EIAC, 0xffff | lsc);
     driver.write(offset::EIMS_EX, 1);
     assert_eq!(driver.broken(), BTreeSet::from(["auto-clear"]));
+}
+
+/// The rules that a tail breaks behind a packet in two buffers, and at one of its descriptors.
+pub(super) fn tail(descriptors: u32) -> BTreeSet<&'static str> {
+    let driver = Driver::started(&udp_frame(100));
+    let (low, high) = context(14, 20, true, Transport::Udp);
+    let last = good(50).with_paylen(u18::new(100));
+    let first = last.with_eop(false).with_rs(false);
+    driver.card.quadwords(0, low, high.raw_value());
+    driver.card.quadwords(1, TX_DATA, first.raw_value());
+    driver.card.quadwords(2, TX_DATA + 50, last.raw_value());
+    driver.write(offset::TDT, descriptors);
+    driver.broken()
+}
+
+#[test]
+fn tails_are_behind_packets() {
+    assert_eq!(tail(3), BTreeSet::new());
+    // Behind the context, and behind the first buffer.
+    for descriptors in [1, 2] {
+        assert_eq!(tail(descriptors), BTreeSet::from(["tail-packet"]));
+    }
 }
 
 /// A UDP packet over IPv6.
