@@ -57,6 +57,11 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
     ("enable-master", Some("X550 5.2.4.3.2")),
     ("dmatxctl-te", Some("X550 4.6.8; C ixgbe_configure_tx()")),
     ("rate-limiter", Some("C and DPDK ixgbe_start_hw_gen2()")),
+    (
+        "tx-requests",
+        Some("82599 4.6.11.3.4 in TinyNF; ixy ixgbe_init_tx()"),
+    ),
+    ("dca-rxctrl", Some("82599 4.6.7.1 in TinyNF; ixy")),
     ("srrctl", Some("82599 8.2.3.8.7, 7.1.10 in TinyNF")),
     (
         "rsc-buffers",
@@ -123,6 +128,7 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
     ("tx-ifcs", Some("X550 7.2.3.2.4")),
     ("tx-padding", Some("X550 7.2.3.2.4")),
     ("tx-paylen", Some("X550 7.2.3.2.4")),
+    ("tx-buffer", Some("X550 7.2.3.2.4; C IXGBE_MAX_TXD_PWR")),
     (
         "tx-descriptors",
         Some("X550 7.2.1.1; DPDK ixgbe_prep_pkts()"),
