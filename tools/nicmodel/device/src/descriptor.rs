@@ -68,6 +68,8 @@ bitfields! { #[bitfield(u64, default = 0, debug)]
     TxData {
         /// Bytes in the buffer.
         dtalen: u16 = 0..=15,
+        /// Stamp the frame when it leaves.
+        tstamp @ 19,
         /// Kind of descriptor.
         dtyp: Option<TxType> = 20..=23,
         /// The packet ends here.
@@ -158,6 +160,8 @@ bitfields! { #[bitfield(u32, default = 0, debug)]
         l4cs @ 5,
         /// The IPv4 checksum was calculated.
         ipcs @ 6,
+        /// The frame has a time stamp.
+        ts @ 16,
         /// All error bits.
         errors: u12 = 20..=31,
         /// The transport checksum is wrong.

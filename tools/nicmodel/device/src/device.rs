@@ -20,7 +20,8 @@ use crate::judge::{self, Judge};
 use crate::link::Link;
 use crate::memory::DmaMemory;
 use crate::port::QUEUES;
-use crate::regs::bits::{Autoc, Gssr, Hlreg0, Rah, Register, Rxdctl};
+use crate::ptp::Systim;
+use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah, Register, Rxdctl};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;
@@ -68,6 +69,9 @@ pub struct Device {
     pub(crate) config: Config,
     pub(crate) link: Link,
     pub(crate) wake: Wake,
+    pub(crate) systim: Mutex<Systim>,
+    /// When the turn of the engine began.
+    pub(crate) turn: AtomicU64,
     kick: OnceLock<Arc<dyn Kick>>,
     /// Changes with every write that the engine's copy of the configuration may depend on.
     generation: AtomicU64,
@@ -112,6 +116,8 @@ impl Device {
             config,
             link: Link::default(),
             wake: Wake::default(),
+            systim: Mutex::default(),
+            turn: AtomicU64::default(),
             kick: OnceLock::new(),
             generation: AtomicU64::new(1),
             epoch: AtomicU64::new(1),
@@ -299,6 +305,7 @@ impl Device {
             self.slow().reset();
             self.filters.clear();
             self.load_defaults();
+            self.reset_systim();
             self.epoch.fetch_add(1, Ordering::AcqRel);
             self.changed();
         });
@@ -310,6 +317,7 @@ impl Device {
 
     /// Makes the card misbehave, or behave again.
     pub fn fault(&self, kind: Kind, count: u32, value: u32) {
+        self.settle_systim();
         self.faults.arm(kind, count, value);
         match kind {
             Kind::Clear => self.mend(),

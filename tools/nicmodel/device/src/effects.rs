@@ -84,14 +84,8 @@ impl Device {
             }
             offset::MMNGC => Mmngc::ZERO.with_mng_veto(self.faults.veto()).raw(),
             offset::FRTIMER => (self.clock.now() / 1000) as u32,
-            offset::SYSTIML | offset::SYSTIMH => {
-                let now = self.clock.now();
-                if at == offset::SYSTIML {
-                    now as u32
-                } else {
-                    (now >> 32) as u32
-                }
-            }
+            offset::SYSTIML | offset::SYSTIMH => self.read_systim(at),
+            offset::RXSTMPH | offset::TXSTMPH => self.read_stamp(at),
             offset::WUC => self.wuc().raw(),
             offset::WUS => self.wake.status().raw(),
             offset::EICR => self.irq.read_eicr(),
@@ -161,8 +155,14 @@ impl Device {
             | offset::LINKS
             | offset::MMNGC
             | offset::FRTIMER
-            | offset::SYSTIML
-            | offset::SYSTIMH => {}
+            | offset::RXSTMPH
+            | offset::TXSTMPH => {}
+            offset::SYSTIML | offset::SYSTIMH => self.write_systim(at, value),
+            offset::TIMINCA => {
+                self.settle_systim();
+                self.regs.store(at, value);
+            }
+            offset::TSYNCRXCTL | offset::TSYNCTXCTL => self.write_stamping(at, value),
             offset::WUC => self.write_wuc(Wuc::from_raw(value)),
             offset::WUS => self.wake.clear(Wus::from_raw(value)),
             offset::EICR => self.irq.write_eicr(value),

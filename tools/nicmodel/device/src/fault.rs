@@ -43,6 +43,14 @@ pub enum Kind {
     LoopedDamaged,
     /// A read of the register at the offset of the fault's value gets lost: ones come back.
     Ones,
+    /// A frame that is to be stamped is not.
+    NoStamp,
+    /// A stamp is from as many milliseconds before as the fault's value.
+    OldStamp,
+    /// A frame is stamped, but its descriptor does not say so, as if it were lost.
+    HiddenStamp,
+    /// A frame is stamped when it is sent although nobody has asked for that.
+    UnaskedStamp,
     /// All interrupts that are enabled are sent, without a cause.
     Interrupt,
     /// A memory of the card has an error that it cannot correct.
@@ -76,6 +84,9 @@ pub enum Kind {
     DeadRegister,
     /// The messages of interrupts get lost on their way.
     LostInterrupts,
+    /// The clock for time stamps is faster by as many parts per billion as the fault's value, a
+    /// signed number.
+    Drift,
     /// The card neither resets nor stops accessing memory.
     Stuck,
     /// The card is out of its slot: every read is ones.

@@ -29,6 +29,7 @@ pub mod module;
 pub mod packet;
 mod pause;
 pub mod port;
+mod ptp;
 pub mod regs;
 mod ring;
 mod rsc;

@@ -239,6 +239,7 @@ impl Device {
     pub(crate) fn watch_link(&self, change: impl FnOnce()) {
         let guard = self.changing();
         let was_up = self.mac_link();
+        self.settle_systim();
         change();
         let number = self.find_speed().map_or(0, |speed| speed as u8);
         let was = self.link.speed.swap(number, Ordering::AcqRel);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::counters::{bump, wide};
 use crate::device::Device;
@@ -54,6 +54,8 @@ pub enum Arrival {
 #[derive(Debug)]
 struct Waiting {
     tag: u32,
+    /// It has a time stamp.
+    stamped: bool,
     frame: Vec<u8>,
 }
 
@@ -183,6 +185,7 @@ impl Datapath {
     /// The same, for a caller that has read the clock.
     pub fn begin_at(&mut self, now: u64) -> bool {
         self.now = now;
+        self.device.turn.store(now, Ordering::Relaxed);
         self.device.enter();
         if self.device.faults.removed() {
             self.device.leave();
@@ -336,8 +339,9 @@ impl Datapath {
                 return Arrival::Lost(Loss::Filtered);
             }
         }
+        let stamped = self.device.stamp_received(frame);
         if self.buffer.is_empty() {
-            let outcome = self.deliver(frame);
+            let outcome = self.deliver(frame, stamped);
             if outcome != Outcome::Full {
                 return self.loss(outcome).map_or(Arrival::Taken, Arrival::Lost);
             }
@@ -354,7 +358,11 @@ impl Datapath {
         copy.clear();
         copy.extend_from_slice(frame);
         self.buffered += frame.len() + BUFFER_OVERHEAD;
-        self.buffer.push_back(Waiting { tag, frame: copy });
+        self.buffer.push_back(Waiting {
+            tag,
+            stamped,
+            frame: copy,
+        });
         Arrival::Taken
     }
 
@@ -371,11 +379,11 @@ impl Datapath {
         Some(loss)
     }
 
-    fn deliver(&mut self, frame: &[u8]) -> Outcome {
+    fn deliver(&mut self, frame: &[u8], stamped: bool) -> Outcome {
         if !self.turning {
             return Outcome::Disabled;
         }
-        let sorted = sort(&self.config, frame);
+        let sorted = sort(&self.config, frame, stamped);
         let outcome = self.rings.deliver(
             &self.device,
             &self.config,
@@ -420,7 +428,7 @@ impl Datapath {
             && let Some(waiting) = self.buffer.pop_front()
         {
             budget = budget.saturating_sub(cost_of(waiting.frame.len()));
-            let outcome = self.deliver(&waiting.frame);
+            let outcome = self.deliver(&waiting.frame, waiting.stamped);
             if outcome == Outcome::Full {
                 self.buffer.push_front(waiting);
                 return moved;

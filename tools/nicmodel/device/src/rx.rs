@@ -55,12 +55,14 @@ pub(crate) struct Sorted {
     pub queue: Option<u32>,
     /// The filter that has chosen it.
     pub filter: Option<Match>,
+    /// It has a time stamp.
+    pub stamped: bool,
     parsed: Parsed,
     hash: Option<Hash>,
 }
 
 /// Looks at the headers of a frame, which goes by a filter, else by the hash.
-pub(crate) fn sort(config: &RxConfig, frame: &[u8]) -> Sorted {
+pub(crate) fn sort(config: &RxConfig, frame: &[u8], stamped: bool) -> Sorted {
     let parsed = parse(frame);
     let hash = config.rss.as_ref().map(|rss| rss.hash(frame, &parsed));
     let filter = config
@@ -75,6 +77,7 @@ pub(crate) fn sort(config: &RxConfig, frame: &[u8]) -> Sorted {
     Sorted {
         queue,
         filter,
+        stamped,
         parsed,
         hash,
     }
@@ -424,6 +427,7 @@ fn report(control: Rxdctl, frame: &[u8], sorted: &Sorted) -> Report {
         .with_dd(true)
         .with_ipcs(verdict.ip_checked)
         .with_ipe(verdict.ip_bad)
+        .with_ts(sorted.stamped)
         .with_l4cs(verdict.l4_checked)
         .with_udpcs(verdict.l4_checked && parsed.protocol == Some(UDP))
         .with_l4e(verdict.l4_bad);

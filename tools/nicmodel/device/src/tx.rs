@@ -230,8 +230,9 @@ impl TxQueue {
         } else {
             self.emit_legacy(queue, TxLegacy::new_with_raw_value(raw), out)
         };
-        if sent.is_err() {
-            bump(&device.totals.malformed, 1);
+        match sent {
+            Ok(()) => device.stamp_sent(first.dext() && first.tstamp()),
+            Err(Nonsense) => bump(&device.totals.malformed, 1),
         }
         let reported = self.write_reports(device, view, queue);
         self.forget_packet();

@@ -317,10 +317,10 @@ registers! {
     RXMTRL at 0x05120: Memory;
     ETQF[8] at 0x05128: Memory;
     PFVMTXSW[2] at 0x05180: Memory;
-    TSYNCRXCTL at 0x05188: Memory;
+    TSYNCRXCTL at 0x05188: Effect;
     METF[4] at 0x05190: Memory;
     RXSATRL at 0x051a0: ReadOnly;
-    RXSTMPH at 0x051a4: ReadOnly;
+    RXSTMPH at 0x051a4: Effect;
     RXSATRH at 0x051a8: ReadOnly;
     VT_CTL at 0x051b0: Memory;
     RXFECCERR0 at 0x051b8: Memory;
@@ -395,12 +395,12 @@ registers! {
     SECRXSTAT at 0x08d04: ReadOnly, reset 0x1;
     IPSRX[13] at 0x08e00: Memory;
     // Time stamps
-    TSYNCTXCTL at 0x08c00: Memory;
+    TSYNCTXCTL at 0x08c00: Effect;
     TXSTMPL at 0x08c04: ReadOnly;
-    TXSTMPH at 0x08c08: ReadOnly;
+    TXSTMPH at 0x08c08: Effect;
     SYSTIML at 0x08c0c: Effect;
     SYSTIMH at 0x08c10: Effect;
-    TIMINCA at 0x08c14: Memory;
+    TIMINCA at 0x08c14: Effect;
     TIMADJ[2] at 0x08c18: Memory;
     TSAUXC at 0x08c20: Memory;
     TRGTTIM[4] at 0x08c24: Memory;

@@ -4,6 +4,7 @@
 pub mod bits;
 pub mod file;
 pub mod map;
+pub mod ptp;
 
 use std::sync::OnceLock;
 
