@@ -10,6 +10,11 @@ __rust_helper struct sk_buff *rust_helper_alloc_skb(unsigned int size,
 	return alloc_skb(size, priority);
 }
 
+__rust_helper struct sk_buff *rust_helper_skb_get(struct sk_buff *skb)
+{
+	return skb_get(skb);
+}
+
 __rust_helper int rust_helper_skb_tailroom(const struct sk_buff *skb)
 {
 	return skb_tailroom(skb);

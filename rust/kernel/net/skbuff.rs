@@ -16,6 +16,7 @@ mod offload;
 mod owned;
 mod segmentation;
 mod tests;
+mod timestamp;
 mod tx;
 mod unique;
 
@@ -35,6 +36,7 @@ pub use self::{
         Segmentation, //
         SegmentedProtocol,
     },
+    timestamp::TxTimestamp,
     tx::{
         Outgoing,
         TxSkBuff,

@@ -13,7 +13,11 @@ use super::{
     Device, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    prelude::*,
+    ptp_clock::PtpClock, //
+};
 
 use core::marker::PhantomData;
 
@@ -33,6 +37,11 @@ pub struct OptionalOps<T> {
     pub(super) rings: Option<RingRange>,
     /// The features of XDP, of type `NETDEV_XDP_ACT_*`.
     pub(super) xdp_features: bindings::xdp_features_t,
+    /// Registers the clock of the NIC, and returns it.
+    ///
+    /// Its safety requirement: the device is one of driver `T`, about to be registered, and the
+    /// clock is unregistered before its data is dropped.
+    pub(super) register_clock: Option<unsafe fn(&Device) -> Result<&'static PtpClock>>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -55,6 +64,7 @@ impl<T> OptionalOps<T> {
         strings: [None; 2],
         rings: None,
         xdp_features: 0,
+        register_clock: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

@@ -39,6 +39,7 @@ use crate::{
     driver::registrations,
     net::napi::Orphans,
     prelude::*,
+    ptp_clock::PtpClock,
     sync::atomic::Atomic, //
 };
 
@@ -53,7 +54,8 @@ use core::{
 ///
 /// 1. `unregister_netdev()` closes the device, which takes it down as `Up` describes, and waits
 ///    until all references to it are gone: from then on there are no callbacks.
-/// 2. The work that restarts the device is cancelled, or waited for.
+/// 2. The work that restarts the device is cancelled, or waited for; the clock of the NIC is
+///    unregistered.
 /// 3. The bus resets a NIC that did not stop, and its memory is freed. If there is no reset, it is
 ///    lost. The reset is one of all NICs of the bus device, so they have ended before.
 /// 4. [`Inner`] is dropped, and with it the driver's data: BAR, interrupt vectors.
@@ -62,6 +64,8 @@ pub(super) struct Registration<T: Driver>(
     pub(super) OwnedDevice<Inner<T>>,
     /// The core was asked to register it, so it may have been up, even if that failed.
     Cell<bool>,
+    /// The clock of the NIC, if it is registered.
+    Cell<Option<&'static PtpClock>>,
 );
 
 // SAFETY: The driver's state in it is `Send`: `T::Data`, and in `Up`, `T::Poller` and `T::Tx`. The
@@ -88,6 +92,9 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The work was initialised. There are no callbacks any more, so it cannot be queued
         // again.
         unsafe { bindings::cancel_work_sync(self.inner().shared.restart.get()) };
+        if let Some(clock) = self.2.take() {
+            clock.unregister(self.0.as_raw().cast());
+        }
     }
 
     /// The private part of the device.
@@ -151,7 +158,7 @@ impl<T: Driver> Registration<T> {
                 },
             }? Error))
         })
-        .map(|device| Self(device, Cell::new(false)))
+        .map(|device| Self(device, Cell::new(false), Cell::new(None)))
     }
 
     /// Describes the device to the stack, and registers it.
@@ -231,6 +238,17 @@ impl<T: Driver> Registration<T> {
                 bindings::netif_set_affinity_auto(raw);
             }
             bindings::netif_carrier_off(raw);
+        }
+        // Users find it by the device.
+        if let Some(register_clock) = T::OPS.register_clock {
+            // SAFETY: The device is one of this driver. `end()` unregisters the clock.
+            match unsafe { register_clock(device) } {
+                Ok(clock) => self.2.set(Some(clock)),
+                Err(error) => {
+                    inner.end_wake_up();
+                    return Err(error);
+                }
+            }
         }
         self.1.set(true);
         // SAFETY: The callbacks are for this type of private part, which is complete.

@@ -5,13 +5,22 @@
 use crate::{
     bindings,
     net::{
-        page_pool::CpuBuffer,
+        page_pool::{
+            fill_new,
+            CpuBuffer, //
+        },
         rx_list::{
             Protocol,
             RxList,
             RxOffloads, //
-        }, //
+        },
+        skbuff::UniqueSkBuff, //
     }, //
+};
+
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
 };
 
 /// A received frame, in one buffer, before it is a packet of the stack: `struct xdp_buff` in C.
@@ -70,6 +79,32 @@ impl<'p> XdpBuff<'p> {
             frame.flags |= bindings::NAPI_BUILD_METADATA as u8;
         }
         frame
+    }
+
+    /// Builds an SKB around the frame, without copying, for one of which more is to be recorded
+    /// than [`RxList::push_xdp`] takes.
+    ///
+    /// Returns [`None`] if there is no memory for it; the page was returned to the pool.
+    pub fn into_skb(self) -> Option<UniqueSkBuff> {
+        let size = self.buffer.layout.size();
+        // SAFETY: The buffer is ours, has the size given and enough room at its end. This is within
+        // a poll, hence in softirq context.
+        //
+        // CAST: It was a `u32`.
+        let skb = unsafe { bindings::napi_build_skb(self.buffer.address(), size as u32) };
+        let skb = NonNull::new(skb)?;
+
+        // The SKB owns the page from here on.
+        let this = ManuallyDrop::new(self);
+
+        // SAFETY: The SKB is new, and both numbers fit by the type invariants. We own the only
+        // reference to it. Metadata is in front of the data, and its length in the shared info.
+        unsafe {
+            fill_new(skb, this.headroom.into(), this.len.into());
+            let skb = UniqueSkBuff::from_new(skb);
+            (*skb.shared_info()).meta_len = this.metasize;
+            Some(skb)
+        }
     }
 }
 
