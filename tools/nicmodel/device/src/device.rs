@@ -21,7 +21,7 @@ use crate::link::Link;
 use crate::memory::DmaMemory;
 use crate::port::QUEUES;
 use crate::ptp::Systim;
-use crate::regs::bits::{Autoc, Gssr, Hlreg0, LinkMode, Rah, Register, Rxdctl};
+use crate::regs::bits::{Autoc, Gssr, Hlreg0, Rah, Register, Rxdctl};
 use crate::regs::file::RegisterFile;
 use crate::regs::{Access, Entry, Index, map, offset};
 use crate::trace::Trace;

@@ -67,6 +67,8 @@ bitfield! {
         24:24   eop => bool;
         /// Descriptor type.
         23:20   dtyp;
+        /// Stamp the packet when it leaves.
+        19:19   tstamp => bool;
         /// Length of the buffer, in bytes.
         15:0    dtalen;
     }
@@ -132,6 +134,11 @@ impl TxTemplate {
     /// Asks the device to insert the VLAN tag of the context descriptor.
     pub(crate) fn with_vlan(self) -> Self {
         Self(self.0.with_vle(true))
+    }
+
+    /// Asks the device to stamp the packet when it leaves.
+    pub(crate) fn with_timestamp(self) -> Self {
+        Self(self.0.with_tstamp(true))
     }
 
     /// Tells the device that the packet ends with its check sequence.
@@ -440,6 +447,8 @@ mod tests {
 
         assert_eq!(template.0.into_raw(), 60 << 46 | 0x2230_0000);
         assert_eq!(template.without_fcs().0.into_raw(), 60 << 46 | 0x2030_0000);
+        let stamped = template.with_timestamp().0.into_raw();
+        assert_eq!(stamped, 60 << 46 | 0x2238_0000);
         assert!(TxTemplate::new(1 << 18, false).is_none());
     }
 

@@ -17,6 +17,7 @@
 //! | [`link`], [`sfp`], [`i2c`] | the link, and the module that it goes over |
 //! | [`firmware`], [`semaphore`] | the NIC's firmware, and what is shared with it |
 //! | [`filter`], [`vlan`] | the frames that it receives |
+//! | [`ptp`] | the clock, and time stamps |
 //! | [`regs`] | registers |
 //! | [`stats`] | counters |
 
@@ -51,6 +52,7 @@ mod mmio;
 mod moderation;
 mod offload;
 mod port;
+mod ptp;
 mod regs;
 mod rss;
 mod rx;

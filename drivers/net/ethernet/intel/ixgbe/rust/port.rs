@@ -42,6 +42,7 @@ use crate::{
     irq,
     media::Media,
     moderation::PairModeration,
+    ptp::RxStamps,
     regs::queue::Pair,
     rx::{
         FrameLimit,
@@ -62,6 +63,7 @@ use crate::{
 mod cage;
 mod features;
 mod module;
+mod ptp;
 mod queues;
 mod state;
 mod wake_up;
@@ -175,7 +177,9 @@ impl Driver for PortDriver {
     }
 
     fn reset<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, _rtnl: &mut Rtnl) -> Result {
+        port.ptp.hold(&port.bar);
         hw::reset(port.pdev.as_ref(), &port.bar)?;
+        port.ptp.count(&port.bar);
         // The rest is `start()`'s, if the port is up.
         port.stop_link();
         Ok(())
@@ -194,7 +198,11 @@ impl Driver for PortDriver {
         if cx.is_netpoll() {
             return Polled::Idle { received: 0 };
         }
-        let (received, drained) = poller.rx.poll(&port.bar, cx, &poller.stats.poll);
+        let stamps = RxStamps {
+            ptp: &port.ptp,
+            bar: &port.bar,
+        };
+        let (received, drained) = poller.rx.poll(stamps, cx, &poller.stats.poll);
         if !(completed && drained) {
             return Polled::Busy;
         }
@@ -311,12 +319,14 @@ impl Driver for PortDriver {
         .coalesce()
         .drvinfo()
         .eeprom()
+        .hwtstamp()
         .link()
         .mac_stats()
         .module_eeprom()
         .msglevel()
         .pause()
         .phys_id()
+        .ptp_clock()
         .regs()
         .ringparam()
         .rmon_stats()
@@ -324,7 +334,6 @@ impl Driver for PortDriver {
         .rxnfc()
         .self_test()
         .statistics()
-        .ts_info()
         .wol()
         .xdp();
 }

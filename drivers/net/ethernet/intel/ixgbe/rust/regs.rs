@@ -4,13 +4,14 @@
 //!
 //! The names are those of the "Intel 82599 10 GbE Controller Datasheet", chapter 8 (Programming
 //! Interface). Registers of the link are in [`medium`], those of the descriptor rings in [`queue`],
-//! those of the flow director in [`director`], statistics in [`counter`].
+//! those of the flow director in [`director`], of time stamps in [`ptp`], statistics in [`counter`].
 
 use kernel::io::register;
 
 pub(crate) mod counter;
 pub(crate) mod director;
 pub(crate) mod medium;
+pub(crate) mod ptp;
 pub(crate) mod queue;
 
 // General control, datasheet 8.2.3.1.

@@ -29,6 +29,7 @@ use kernel::{
 
 use crate::{
     mmio::Bar0,
+    ptp::RxStamps,
     regs::queue::*,
     stats::PollCounters,
     tx::{
@@ -197,15 +198,15 @@ impl RxRing {
     #[inline]
     pub(crate) fn poll(
         &mut self,
-        bar: &Bar0<'_>,
+        stamps: RxStamps<'_>,
         cx: &Poll<'_>,
         counters: &PollCounters,
     ) -> (usize, bool) {
         match self {
-            Self::Halves(ring) => ring.poll(bar, cx, counters),
-            Self::Pages(ring) => ring.poll(bar, cx, counters),
-            Self::Lro(ring) => ring.poll(bar, cx, counters),
-            Self::Xdp(ring) => ring.poll(bar, cx, counters),
+            Self::Halves(ring) => ring.poll(stamps, cx, counters),
+            Self::Pages(ring) => ring.poll(stamps, cx, counters),
+            Self::Lro(ring) => ring.poll(stamps, cx, counters),
+            Self::Xdp(ring) => ring.poll(stamps, cx, counters),
         }
     }
 }
@@ -250,6 +251,7 @@ pub(crate) trait Source: Sized {
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
         strips: bool,
+        stamps: RxStamps<'_>,
         budget: usize,
         counters: &PollCounters,
     ) -> Received;
@@ -349,14 +351,22 @@ impl<S: Source> Ring<S> {
 
     /// See [`RxRing::poll`].
     #[inline]
-    fn poll(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> (usize, bool) {
+    fn poll(
+        &mut self,
+        stamps: RxStamps<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        let bar = stamps.bar;
         let mut left = cx.budget();
         let mut packets = 0;
 
         let has_drained = loop {
             let mut list = RxList::new(cx);
 
-            let received = self.source.take(cx, &mut list, self.strips, left, counters);
+            let received = self
+                .source
+                .take(cx, &mut list, self.strips, stamps, left, counters);
             let filled = self.refill(bar, cx, counters);
 
             if received.packets > 0 {

@@ -181,6 +181,28 @@ counters! {
 }
 
 counters! {
+    /// Counters of time stamps. Their writer holds the lock of the clock.
+    StampCounters {
+        /// Received frames with a time stamp.
+        rx_hwtstamps,
+        /// Frames whose stamp was not there, or not of the last seconds.
+        rx_hwtstamp_invalid,
+        /// Stamps that were left in the NIC, as their frames were lost.
+        rx_hwtstamp_cleared,
+        /// Sent packets with a time stamp.
+        tx_hwtstamps,
+        /// Packets whose stamp was not of the last seconds.
+        tx_hwtstamp_invalid,
+        /// Stamps that were left in the NIC, of packets that were given up or that had not asked.
+        tx_hwtstamp_cleared,
+        /// Packets whose stamp has not come.
+        tx_hwtstamp_timeouts,
+        /// Packets that got no stamp, as another one waited for its own.
+        tx_hwtstamp_skipped,
+    }
+}
+
+counters! {
     /// Sums of the NIC's own counters, which clear on read.
     HwCounters {
         /// Frames lost for want of descriptors: the packet buffer was full, or a queue without
@@ -415,12 +437,18 @@ impl PortStats {
 
     /// Lists all counters for `ethtool -S`: the sums over all queue pairs, the NIC's own counters,
     /// and packets and bytes of each pair.
-    pub(crate) fn list(&self, bar: &Bar0<'_>, statistics: &mut Statistics<'_>) {
+    pub(crate) fn list(
+        &self,
+        bar: &Bar0<'_>,
+        stamps: &StampCounters,
+        statistics: &mut Statistics<'_>,
+    ) {
         let mut add = |name, value| statistics.add(fmt!("{}", name), value);
         let (poll, xmit) = self.sums();
 
         poll.for_each(&mut add);
         xmit.for_each(&mut add);
+        stamps.for_each(&mut add);
         let (hw, mac) = self.mac(bar);
         hw.for_each(&mut add);
         mac.for_each(&mut add);

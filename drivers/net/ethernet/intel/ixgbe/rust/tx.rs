@@ -165,6 +165,7 @@ impl TxRing<'_> {
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
             && !skb.has_fcs()
+            && !port.ptp.is_wanted(&skb)
             // The queue need not be stopped after this packet.
             && self.producer.free_seen() > ENOUGH;
         if !is_ordinary {
@@ -224,9 +225,14 @@ impl TxRing<'_> {
         }
         let Offload {
             context,
-            template,
+            mut template,
             split,
         } = offload;
+        // The NIC would stamp only one of the parts of a packet that is split.
+        let stamped = split.is_none() && port.ptp.is_wanted(&skb) && port.ptp.begin_tx(bar, &skb);
+        if stamped {
+            template = template.with_timestamp();
+        }
 
         let ring = &self.desc;
         let emit = |slot, entry| match entry {
@@ -248,7 +254,16 @@ impl TxRing<'_> {
                 .producer
                 .submit(skb, usize::from(context.is_some()), emit),
         };
-        self.finish(bar, queue, counters, submitted, more)
+        let failed = submitted.is_err();
+        let xmit = self.finish(bar, queue, counters, submitted, more);
+        if stamped {
+            if failed {
+                port.ptp.cancel_tx();
+            } else {
+                port.ptp.sent();
+            }
+        }
+        xmit
     }
 
     /// Completes a transmit: accounts the packet, stops the queue if the ring is nearly full, and

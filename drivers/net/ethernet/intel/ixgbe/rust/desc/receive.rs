@@ -24,6 +24,8 @@ bitfield! {
         30:30   l4e => bool;
         /// Receive error: the frame is damaged.
         29:29   rxe => bool;
+        /// The frame was stamped when it came.
+        16:16   ts => bool;
         /// The IP checksum was checked.
         6:6     ipcs => bool;
         /// The TCP or UDP checksum was checked.
@@ -123,13 +125,13 @@ impl RxStatus {
         (self.into_raw() >> 4 & 0xffff) as usize
     }
 
-    /// Returns whether this is the last buffer of a frame without any error bit.
+    /// Returns whether this is the last buffer of a frame without any error bit, nor a time stamp.
     ///
     /// This is for the fast path and errs on the safe side: an error bit counts even if the bit
     /// that makes it valid is clear.
     #[inline(always)]
     pub(crate) fn is_whole_and_good(self) -> bool {
-        self.into_raw() & (Self::EOP_MASK | Self::ERRORS) == Self::EOP_MASK
+        self.into_raw() & (Self::EOP_MASK | Self::ERRORS | Self::TS_MASK) == Self::EOP_MASK
     }
 
     /// Returns whether the checksum of the IP header is wrong.
@@ -148,7 +150,7 @@ impl RxStatus {
     /// Returns whether this is a frame as most are: [`Self::is_whole_and_good`], and without a tag.
     #[inline(always)]
     pub(crate) fn is_ordinary(self) -> bool {
-        let mask = Self::EOP_MASK | Self::ERRORS | Self::VP_MASK;
+        let mask = Self::EOP_MASK | Self::ERRORS | Self::TS_MASK | Self::VP_MASK;
 
         self.into_raw() & mask == Self::EOP_MASK
     }

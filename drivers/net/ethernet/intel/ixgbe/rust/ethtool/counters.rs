@@ -79,6 +79,6 @@ impl StatisticsOps for PortDriver {
         statistics: &mut Statistics<'_>,
         _lock: &mut OpsLocked<'bound>,
     ) {
-        port.stats.list(&port.bar, statistics);
+        port.stats.list(&port.bar, &port.ptp.counters, statistics);
     }
 }

@@ -380,6 +380,7 @@ impl Port<'_> {
         if state != Link::Down && !dev.is_carrier_ok() && self.firmware.doubts_link {
             state = link::confirm(&self.bar);
         }
+        self.ptp.set_link(&self.bar, state);
         match state {
             Link::Up(speed) if !dev.is_carrier_ok() => {
                 if self.msglevel.has(MsgClass::Link) {

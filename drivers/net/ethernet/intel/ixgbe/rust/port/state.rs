@@ -18,6 +18,7 @@ use kernel::{
                 pause::Pause,
                 rxnfc::FlowRules, //
             },
+            hwtstamp::HwtstampConfig,
             online_cpus,
             Device,
             Feature,
@@ -75,6 +76,7 @@ use crate::{
         Bar0, //
     },
     moderation::Setting,
+    ptp::Ptp,
     regs::{
         medium::*,
         queue::MAX_PAIRS,
@@ -167,6 +169,11 @@ pub(crate) struct Port<'bound> {
     pub(crate) msglevel: MsgLevel,
     /// The use of pause frames.
     pub(crate) pause: OpsCell<'bound, Pause>,
+    /// The clock, and the stamps by it.
+    #[pin]
+    pub(crate) ptp: Ptp,
+    /// The packets that are stamped.
+    pub(super) stamped: OpsCell<'bound, HwtstampConfig>,
     pub(crate) media: Media,
     pub(super) firmware: Firmware,
     /// A memory of the NIC has had an error since it was reset. Nothing in it can be trusted.
@@ -296,6 +303,8 @@ impl<'bound> Port<'bound> {
                 lights: Atomic::new(NO_LIGHTS),
                 msglevel: MsgLevel::new(&[MsgClass::Link, MsgClass::TxError, MsgClass::Hardware]),
                 pause: OpsCell::new(flow::DEFAULT),
+                ptp <- Ptp::new(),
+                stamped: OpsCell::new(HwtstampConfig::default()),
                 media,
                 firmware,
                 memory_error: Atomic::new(false),
@@ -340,7 +349,9 @@ impl<'bound> Port<'bound> {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
 
+        self.ptp.hold(bar);
         hw::reset(dev, bar)?;
+        self.ptp.count(bar);
         self.memory_error.store(false, Relaxed);
         let mode = Mode::of(netdev, pairs);
         hw::configure(bar, mode, lro)?;
@@ -364,6 +375,7 @@ impl<'bound> Port<'bound> {
         flow_director::start(dev, bar, mode, pairs, self.flow_rules.iter(locks.ops()))?;
         self.filters.is_open.store(mode == Mode::Flows, Relaxed);
         let cage = self.media == Media::SfpPlus;
+        self.ptp.configure(bar, *self.stamped.get(locks.ops()))?;
         irq::configure(bar, &self.moderation, pairs, self.event_vector(), cage);
 
         hw::enable_tx(bar)?;
@@ -385,7 +397,10 @@ impl<'bound> Port<'bound> {
     pub(super) fn quiesce(&self, locks: &mut Locks<'bound>) -> Result {
         let bar = &self.bar;
 
+        // It may have to be reset.
+        self.ptp.hold(bar);
         let stopped = hw::stop(self.pdev.as_ref(), bar);
+        self.ptp.count(bar);
         self.filters.is_open.store(false, Relaxed);
         self.stats.save_hw(bar);
         *self.running.get_mut(locks.ops_mut()) = Running::default();

@@ -29,6 +29,7 @@ impl Port<'_> {
         }
         // The NIC's counters stick at their maximum, the one of frames after about 290 s.
         self.stats.save_hw(bar);
+        self.ptp.check_up(bar);
         if self.memory_error.load(Relaxed) {
             return WatchdogAction::Restart;
         }

@@ -16,7 +16,8 @@ use kernel::{
             RxList,
             RxOffloads, //
         },
-        skbuff::UniqueSkBuff, //
+        skbuff::UniqueSkBuff,
+        xdp::XdpBuff, //
     },
     prelude::*, //
 };
@@ -27,6 +28,7 @@ use crate::{
         RxInfo,
         RxStatus, //
     },
+    ptp::RxStamps,
     stats::PollCounters, //
 };
 
@@ -40,16 +42,18 @@ pub(super) struct Words {
 /// The results of the NIC's work that the stack wants, as the bits of descriptors that tell of
 /// them.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     hash: u64,
     tag: u64,
     checksum: u64,
+    /// The times of frames that have one.
+    stamps: RxStamps<'a>,
 }
 
-impl Wanted {
+impl<'a> Wanted<'a> {
     /// Those of the features that are on, from a ring whose frames have had their tags stripped,
     /// or not, and may be aggregated.
-    pub(super) fn of(features: Features, strips: bool, lro: bool) -> Self {
+    pub(super) fn of(features: Features, strips: bool, lro: bool, stamps: RxStamps<'a>) -> Self {
         let mask = |is_wanted, mask| if is_wanted { mask } else { 0 };
 
         Self {
@@ -63,6 +67,7 @@ impl Wanted {
                 lro || features.contains(Feature::RxChecksum),
                 RxStatus::L4I_MASK,
             ),
+            stamps,
         }
     }
 
@@ -70,6 +75,24 @@ impl Wanted {
     #[inline(always)]
     pub(super) fn is_verified(self, status: RxStatus) -> bool {
         status.into_raw() & self.checksum != 0
+    }
+
+    /// Records all of it in a packet, but for the checksum.
+    fn apply(self, words: Words, skb: &mut UniqueSkBuff) {
+        self.offloads(words).apply(skb);
+        if let Some(time) = self.take_time(words.status) {
+            skb.set_timestamp(time);
+        }
+    }
+
+    /// Takes the time of a frame, if it has one: others have none before that.
+    #[inline(always)]
+    pub(super) fn take_time(self, status: RxStatus) -> Option<u64> {
+        if status.ts() {
+            self.stamps.take()
+        } else {
+            None
+        }
     }
 
     /// Reads the hash and the VLAN tag.
@@ -97,23 +120,22 @@ pub(super) fn take(
     frames: &mut Assembler,
     buffer: CpuBuffer<'_>,
     words: Words,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     list: &mut RxList<'_>,
     counters: &PollCounters,
 ) -> Option<(u32, bool)> {
     let Words { status, info } = words;
-    let offloads = wanted.offloads(words);
 
     if status.is_whole_and_good() && buffer.len() >= HEADER_LEN && frames.is_between_frames() {
         let len = buffer.len();
         let verified = wanted.is_verified(status);
-        list.push_buffer(buffer, info.protocol(), verified, offloads);
+        list.push_buffer(buffer, info.protocol(), verified, wanted.offloads(words));
         return Some((len.into(), verified));
     }
 
     let mut skb = assemble(frames, buffer, status, counters)?;
     let len = skb.len();
-    offloads.apply(&mut skb);
+    wanted.apply(words, &mut skb);
     let trusted = wanted.checksum != 0;
     let verified = receive(skb, status, info, list, counters, trusted)?;
     Some((len, verified))
@@ -148,7 +170,7 @@ pub(super) fn take_lro(
     mut skb: UniqueSkBuff,
     packets: u32,
     words: Words,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     list: &mut RxList<'_>,
     counters: &PollCounters,
 ) -> Option<(u32, bool)> {
@@ -159,7 +181,7 @@ pub(super) fn take_lro(
         counters.rx_bad_descriptors.add(1);
         return None;
     }
-    wanted.offloads(words).apply(&mut skb);
+    wanted.apply(words, &mut skb);
     let trusted = wanted.checksum != 0;
     let verified = receive(skb, status, info, list, counters, trusted)?;
 
@@ -212,7 +234,7 @@ fn checksum(status: RxStatus, info: RxInfo, counters: &PollCounters, trusted: bo
 
 /// As [`Wanted::is_verified`], of a frame that may have a bad checksum, which is counted.
 #[inline]
-pub(super) fn is_verified(words: Words, wanted: Wanted, counters: &PollCounters) -> bool {
+pub(super) fn is_verified(words: Words, wanted: Wanted<'_>, counters: &PollCounters) -> bool {
     let Words { status, info } = words;
 
     if status.is_whole_and_good() {
@@ -220,6 +242,29 @@ pub(super) fn is_verified(words: Words, wanted: Wanted, counters: &PollCounters)
     } else {
         checksum(status, info, counters, wanted.checksum != 0)
     }
+}
+
+/// Takes a frame with a time stamp that a program has let pass.
+#[cold]
+pub(super) fn take_xdp(
+    buff: XdpBuff<'_>,
+    time: u64,
+    verified: bool,
+    words: Words,
+    wanted: Wanted<'_>,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+) {
+    let Some(mut skb) = buff.into_skb() else {
+        counters.rx_no_skb.add(1);
+        return;
+    };
+    wanted.offloads(words).apply(&mut skb);
+    skb.set_timestamp(time);
+    if verified {
+        skb.set_checksum_verified();
+    }
+    list.push(skb, words.info.protocol());
 }
 
 /// Drops a buffer that no program can see: of a damaged frame, or of one that takes several.

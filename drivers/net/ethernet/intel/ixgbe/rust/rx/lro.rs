@@ -46,6 +46,7 @@ use crate::{
         RxInfo,
         RxStatus, //
     },
+    ptp::RxStamps,
     stats::PollCounters, //
 };
 
@@ -84,10 +85,11 @@ impl Source for LroRing {
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
         strips: bool,
+        stamps: RxStamps<'_>,
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
+        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO, stamps);
         let Ok(mut ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
@@ -115,7 +117,7 @@ impl Source for LroRing {
 #[inline]
 fn take(
     done: Chained<'_>,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     list: &mut RxList<'_>,
     counters: &PollCounters,
 ) -> Option<(u32, bool)> {

@@ -45,6 +45,7 @@ use crate::{
         RxInfo,
         RxStatus, //
     },
+    ptp::RxStamps,
     stats::PollCounters, //
 };
 
@@ -90,10 +91,11 @@ impl<F: Buffers> Source for Plain<F> {
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
         strips: bool,
+        stamps: RxStamps<'_>,
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
+        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO, stamps);
         let Ok(ring) = self.ring.poll(cx) else {
             // This is not the poll function of this ring, or it runs from netpoll. Neither happens.
             return Received::default();
@@ -108,7 +110,7 @@ pub(super) fn take<F: Buffers>(
     mut ring: Polling<'_, '_, F>,
     frames: &mut Assembler,
     list: &mut RxList<'_>,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     budget: usize,
     counters: &PollCounters,
 ) -> Received {

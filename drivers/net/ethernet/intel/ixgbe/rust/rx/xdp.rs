@@ -53,6 +53,7 @@ use crate::{
         RxStatus, //
     },
     mmio::Bar0,
+    ptp::RxStamps,
     regs::queue::*,
     stats::PollCounters, //
 };
@@ -121,10 +122,11 @@ impl Source for XdpSource {
         cx: &Poll<'_>,
         list: &mut RxList<'_>,
         strips: bool,
+        stamps: RxStamps<'_>,
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO);
+        let wanted = Wanted::of(cx.device().features(), strips, Self::LRO, stamps);
         let frames = &mut self.frames;
 
         // As with other rings, neither fails.
@@ -150,7 +152,7 @@ fn run<'p>(
     mut ring: XdpPolling<'_, 'p, Xdp>,
     frames: &mut Assembler,
     list: &mut RxList<'_>,
-    wanted: Wanted,
+    wanted: Wanted<'_>,
     budget: usize,
     counters: &PollCounters,
 ) -> Received {
@@ -187,12 +189,18 @@ fn run<'p>(
 
         left -= 1;
         bytes += u64::from(buff.len());
+        let time = wanted.take_time(status);
         match ring.run(program, buff) {
             Verdict::Pass(buff) => {
                 let verified = frames::is_verified(words, wanted, counters);
 
                 unverified += u64::from(!verified);
-                list.push_xdp(buff, info.protocol(), verified, wanted.offloads(words));
+                match time {
+                    None => list.push_xdp(buff, info.protocol(), verified, wanted.offloads(words)),
+                    Some(time) => {
+                        frames::take_xdp(buff, time, verified, words, wanted, list, counters);
+                    }
+                }
             }
             Verdict::Dropped => {
                 unverified += 1;
