@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+The clock of a NIC can be set and adjusted, and goes on whatever happens to the port. Packets of PTP
+have its time when they are sent and received; a card that fills its latches wrongly, or not at all,
+does not stop that.
+"""
+
+import errno
+import time
+
+from lib.py import KsftNamedVariant, NetNSEnter, cmd, ip, ksft_disruptive, ksft_eq
+from lib.py import ksft_exit, ksft_ge, ksft_in, ksft_lt, ksft_ne, ksft_run, ksft_variants
+from lib.py.peer import PeerEnv
+from lib.py.ptp_clock import ALL, DELAY_REQ, ETH_P_1588, FOLLOW_UP, MULTICAST, NONE, PDELAY_REQ
+from lib.py.ptp_clock import SECOND, SYNC, V1_SYNC, V2_EVENT, Clock, Sockets, clock_number
+from lib.py.ptp_clock import configure, message, message_v1, received, sent_stamp
+from lib.py.support import driver_stats, wait_until
+
+# Names of counters, of both drivers.
+TIMEOUTS, CLEARED = "tx_hwtstamp_timeouts", "rx_hwtstamp_cleared"
+# Nanoseconds by which times may differ that are read one after the other on a busy machine.
+SLACK = SECOND // 2
+
+
+def tells_users(cfg):
+    """ Users find the clock, and the stamps that the port takes. """
+    said = cmd(f"ethtool -T {cfg.ifname}").stdout
+    for what in ("hardware-transmit", "hardware-receive", "hardware-raw-clock",
+                 "software-transmit", "ptpv1-l4-sync", "ptpv1-l4-delay-req", "ptpv2-event"):
+        ksft_in(what, said)
+    ksft_ne(clock_number(cfg.ifname), clock_number(cfg.remote_ifname, cfg.remote))
+
+
+def is_set(cfg):
+    """ The clock has the time that it is given, and goes on. """
+    cfg.clock.set(5 * SECOND)
+    first = cfg.clock.now()
+    ksft_ge(first, 5 * SECOND)
+    ksft_lt(first, 5 * SECOND + SLACK)
+    ksft_ge(cfg.clock.now(), first)
+    cfg.clock.set(time.time_ns())
+
+
+def is_shifted(cfg):
+    """ The clock is shifted either way. """
+    for shift in (10 * SECOND, -7 * SECOND - 3):
+        before = cfg.clock.now()
+        cfg.clock.shift(shift)
+        ksft_lt(abs(cfg.clock.now() - before - shift), SLACK)
+
+
+@ksft_variants([KsftNamedVariant(name, ppb) for name, ppb in
+                (("nominal", 0), ("faster", 200_000_000), ("slower", -200_000_000))])
+def runs(cfg, ppb):
+    """ The clock runs as its frequency says. """
+    cfg.clock.frequency(ppb)
+    try:
+        start, system = cfg.clock.now(), time.monotonic_ns()
+        time.sleep(1)
+        passed, system = cfg.clock.now() - start, time.monotonic_ns() - system
+    finally:
+        cfg.clock.frequency(0)
+    # The machine may stand still between two reads.
+    ksft_lt(abs(passed / system - 1 - ppb / 1e9), 0.05)
+
+
+def refuses_frequency(cfg):
+    """ A frequency that is too far off is refused. """
+    try:
+        cfg.clock.frequency(300_000_000)
+    except OSError as error:
+        ksft_eq(error.errno, errno.ERANGE)
+    else:
+        ksft_eq(True, False, "it was accepted")
+
+
+def filters(cfg):
+    """ The port says what it stamps, and refuses what it cannot. """
+    ksft_eq(configure(cfg.ifname, 1, V1_SYNC), (1, V1_SYNC))
+    # Events of any kind stand for Sync over UDP.
+    ksft_eq(configure(cfg.ifname, 1, 7), (1, V2_EVENT))
+    for tx, rx in ((1, ALL), (2, V2_EVENT)):
+        try:
+            configure(cfg.ifname, tx, rx)
+        except OSError as error:
+            ksft_eq(error.errno, errno.ERANGE)
+        else:
+            ksft_eq(True, False, f"{tx} and {rx} were accepted")
+    ksft_eq(configure(cfg.ifname, 0, NONE), (0, NONE))
+    ksft_eq(configure(cfg.ifname, 1, V2_EVENT), (1, V2_EVENT))
+
+
+def _frame(cfg, body, source):
+    return MULTICAST + bytes.fromhex(source.replace(":", "")) + ETH_P_1588.to_bytes(2) + body
+
+
+def _send(cfg, sockets, layer, kind, number=0):
+    """ Send a message to the peer, or have the peer send it. Returns its socket. """
+    near = sockets is cfg.near
+    if layer == "udp":
+        address = (cfg.remote_addr_v if near else cfg.addr_v)["4"]
+        sockets.udp.sendto(message(kind, number), (address, 319))
+        return sockets.udp
+    device = cfg.dev if near else cfg.remote_dev
+    sockets.raw.send(_frame(cfg, message(kind, number), device["address"]))
+    return sockets.raw
+
+
+def _receive(cfg, sockets, layer):
+    return received(sockets.udp if layer == "udp" else sockets.raw)[1]
+
+
+LAYERS = [KsftNamedVariant(layer, layer) for layer in ("udp", "ethernet")]
+
+
+@ksft_variants(LAYERS)
+def sent(cfg, layer):
+    """ A message has the time at which it is sent, whatever its kind. """
+    for kind in (SYNC, FOLLOW_UP, DELAY_REQ):
+        before = cfg.clock.now()
+        stamp = sent_stamp(_send(cfg, cfg.near, layer, kind))
+        ksft_ne(stamp, None)
+        ksft_ge(stamp or 0, before)
+        ksft_ge(cfg.clock.now(), stamp or 0)
+        _receive(cfg, cfg.far, layer)
+
+
+@ksft_variants(LAYERS)
+def arrives(cfg, layer):
+    """ An event has the time at which it is received, other messages have none. """
+    for kind in (SYNC, FOLLOW_UP, DELAY_REQ, PDELAY_REQ):
+        before = cfg.clock.now()
+        sent_stamp(_send(cfg, cfg.far, layer, kind))
+        stamp = _receive(cfg, cfg.near, layer)
+        if kind == FOLLOW_UP:
+            ksft_eq(stamp, None)
+            continue
+        ksft_ne(stamp, None)
+        ksft_ge(stamp or 0, before)
+        ksft_ge(cfg.clock.now(), stamp or 0)
+
+
+def version_1(cfg):
+    """ Of version 1, the messages that were chosen have a time. """
+    configure(cfg.ifname, 1, V1_SYNC)
+    try:
+        for control in (0, 1):
+            cfg.far.udp.sendto(message_v1(control), (cfg.addr_v["4"], 319))
+            sent_stamp(cfg.far.udp)
+            stamp = received(cfg.near.udp)[1]
+            ksft_eq(stamp is not None, control == 0)
+    finally:
+        configure(cfg.ifname)
+
+
+def none_without_request(cfg):
+    """ A port that is not to stamp does not. """
+    configure(cfg.ifname, 0, NONE)
+    try:
+        ksft_eq(sent_stamp(_send(cfg, cfg.near, "udp", SYNC), 0.5), None)
+        _receive(cfg, cfg.far, "udp")
+        sent_stamp(_send(cfg, cfg.far, "udp", SYNC))
+        ksft_eq(_receive(cfg, cfg.near, "udp"), None)
+    finally:
+        configure(cfg.ifname)
+
+
+def _offset(cfg):
+    """ By how much the peer's clock is ahead, with the mean of both ways. """
+    there = sent_stamp(_send(cfg, cfg.near, "ethernet", SYNC))
+    arrived = _receive(cfg, cfg.far, "ethernet")
+    back = sent_stamp(_send(cfg, cfg.far, "ethernet", DELAY_REQ))
+    returned = _receive(cfg, cfg.near, "ethernet")
+    if None in (there, arrived, back, returned):
+        return None
+    return ((arrived - there) + (back - returned)) / 2
+
+
+def follows(cfg):
+    """
+    A clock with a drift of 50 ppm follows the other one to within 100 ns, by the stamps and
+    adjustments of its frequency alone.
+    """
+    model = cfg.model
+    model.fault(1, "drift", value=50_000)
+    try:
+        offset = _offset(cfg)
+        cfg.far_clock.shift(-round(offset))
+        total, last, found = 0.0, time.monotonic(), []
+        for _ in range(40):
+            time.sleep(0.05)
+            offset = _offset(cfg)
+            now = time.monotonic()
+            total += offset * (now - last)
+            last = now
+            # Proportional and integral: the drift is known after a second.
+            cfg.far_clock.frequency(-(offset * 6 + total * 18))
+            found.append(offset)
+        ksft_lt(max(abs(offset) for offset in found[-5:]), 100, f"offsets: {found}")
+    finally:
+        cfg.far_clock.frequency(0)
+        model.mend(1)
+
+
+def _counter(cfg, name):
+    return driver_stats(cfg.ifname)[name]
+
+
+def _works(cfg):
+    """ Both directions have times. """
+    ksft_ne(sent_stamp(_send(cfg, cfg.near, "udp", SYNC)), None)
+    _receive(cfg, cfg.far, "udp")
+    sent_stamp(_send(cfg, cfg.far, "udp", SYNC))
+    ksft_ne(_receive(cfg, cfg.near, "udp"), None)
+
+
+def no_stamp_is_taken(cfg):
+    """ A packet whose time never comes is given up, and counted. """
+    before = _counter(cfg, TIMEOUTS)
+    cfg.model.fault(0, "no_stamp", 1)
+    sock = _send(cfg, cfg.near, "udp", SYNC)
+    wait_until(lambda: _counter(cfg, TIMEOUTS) == before + 1, 20, "it is given up")
+    ksft_eq(sent_stamp(sock, 0), None)
+    _receive(cfg, cfg.far, "udp")
+    _works(cfg)
+
+
+def another_one_waits(cfg):
+    """ One packet at a time has a time. The next one has none, and is sent. """
+    before = _counter(cfg, "tx_hwtstamp_skipped")
+    cfg.model.fault(0, "no_stamp", 1)
+    for number in range(2):
+        _send(cfg, cfg.near, "udp", SYNC, number)
+    for _ in range(2):
+        _receive(cfg, cfg.far, "udp")
+    ksft_eq(_counter(cfg, "tx_hwtstamp_skipped"), before + 1)
+    ksft_eq(sent_stamp(cfg.near.udp, 3), None)
+    _works(cfg)
+
+
+def frame_is_lost(cfg):
+    """ A stamp whose frame is lost does not keep the latch for long. """
+    before = _counter(cfg, CLEARED)
+    cfg.model.fault(0, "hidden_stamp", 1)
+    for expected in (None, None):
+        sent_stamp(_send(cfg, cfg.far, "udp", SYNC))
+        ksft_eq(_receive(cfg, cfg.near, "udp"), expected)
+    wait_until(lambda: _counter(cfg, CLEARED) == before + 1, 20, "the latch is emptied")
+    _works(cfg)
+
+
+def old_stamps(cfg):
+    """ A time long ago is refused in both directions, and counted. """
+    cfg.require_driver("ixgbe_rust", why="the driver believes any time")
+    before = [_counter(cfg, f"{way}_hwtstamp_invalid") for way in ("rx", "tx")]
+    cfg.model.fault(0, "old_stamp", 1, 60_000)
+    sent_stamp(_send(cfg, cfg.far, "udp", SYNC))
+    ksft_eq(_receive(cfg, cfg.near, "udp"), None)
+    cfg.model.fault(0, "old_stamp", 1, 60_000)
+    ksft_eq(sent_stamp(_send(cfg, cfg.near, "udp", SYNC), 0.5), None)
+    _receive(cfg, cfg.far, "udp")
+    after = [_counter(cfg, f"{way}_hwtstamp_invalid") for way in ("rx", "tx")]
+    ksft_eq(after, [number + 1 for number in before])
+    _works(cfg)
+
+
+def stamp_of_another(cfg):
+    """ A time that nobody has asked for is not that of the next packet. """
+    cfg.require_driver("ixgbe_rust", why="the driver believes any time")
+    before = _counter(cfg, "tx_hwtstamp_cleared")
+    cfg.model.fault(0, "unasked_stamp", 1)
+    with Sockets(cfg.ifname, cfg.addr_v["4"], stamps=False) as plain:
+        plain.udp.sendto(message(SYNC), (cfg.remote_addr_v["4"], 319))
+    _receive(cfg, cfg.far, "udp")
+    start = cfg.clock.now()
+    stamp = sent_stamp(_send(cfg, cfg.near, "udp", SYNC))
+    _receive(cfg, cfg.far, "udp")
+    ksft_ge(stamp or 0, start)
+    ksft_eq(_counter(cfg, "tx_hwtstamp_cleared"), before + 1)
+
+
+@ksft_disruptive
+def goes_on(cfg):
+    """ The time goes on while the port is down, and its settings last. """
+    cfg.require_driver("ixgbe_rust", why="the clock goes with the port, and comes with another time")
+    cfg.clock.set(1000 * SECOND)
+    start = time.monotonic_ns()
+    for state in ("down", "up"):
+        ip(f"link set {cfg.ifname} {state}")
+        passed = time.monotonic_ns() - start
+        ksft_lt(abs(cfg.clock.now() - 1000 * SECOND - passed), SLACK)
+    cfg.reach()
+    cfg.know_each_other()
+    _works(cfg)
+
+
+@ksft_disruptive
+def other_speed(cfg):
+    """ The clock runs on as before at another speed of the link. """
+    model = cfg.model
+    cfg.clock.set(2000 * SECOND)
+    start = time.monotonic_ns()
+    try:
+        for port in (0, 1):
+            model.module(port, "sx")
+        cfg.wait_up()
+        # With the link comes the rate.
+        time.sleep(1)
+        before, system = cfg.clock.now(), time.monotonic_ns()
+        time.sleep(1)
+        passed, system = cfg.clock.now() - before, time.monotonic_ns() - system
+        ksft_lt(abs(passed / system - 1), 0.05)
+    finally:
+        for port in (0, 1):
+            model.module(port)
+        cfg.wait_up()
+    ksft_lt(abs(cfg.clock.now() - 2000 * SECOND - (time.monotonic_ns() - start)), 30 * SECOND)
+    cfg.know_each_other()
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    with PeerEnv(__file__, v6=False) as cfg:
+        cfg.reach()
+        cfg.know_each_other()
+        configure(cfg.ifname)
+        cfg.far_clock = Clock(clock_number(cfg.remote_ifname, cfg.remote))
+        with NetNSEnter(cfg.remote_ns):
+            configure(cfg.remote_ifname)
+            cfg.far = Sockets(cfg.remote_ifname, cfg.remote_addr_v["4"])
+        cfg.near = Sockets(cfg.ifname, cfg.addr_v["4"])
+        cfg.clock = Clock(clock_number(cfg.ifname))
+        with cfg.near, cfg.far, cfg.clock, cfg.far_clock:
+            ksft_run(cfg.judged([tells_users, is_set, is_shifted, runs, refuses_frequency,
+                                 filters, sent, arrives, version_1, none_without_request,
+                                 follows, no_stamp_is_taken, another_one_waits, frame_is_lost,
+                                 old_stamps, stamp_of_another, goes_on, other_speed]),
+                     args=(cfg, ))
+    ksft_exit()
+
+
+if __name__ == "__main__":
+    main()
