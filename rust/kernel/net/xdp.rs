@@ -26,12 +26,18 @@
 //!   as memory of XDP, belong to the NAPI instance, as the pool does. See [`XdpRing`].
 
 mod buff;
+pub(super) mod hints;
 mod program;
 mod ring;
 mod rxq;
 
 pub use self::{
     buff::XdpBuff,
+    hints::{
+        Hashed,
+        HintFormat,
+        Hints, //
+    },
     program::{
         Attachment,
         Program, //

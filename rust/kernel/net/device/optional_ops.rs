@@ -42,6 +42,8 @@ pub struct OptionalOps<T> {
     /// Its safety requirement: the device is one of driver `T`, about to be registered, and the
     /// clock is unregistered before its data is dropped.
     pub(super) register_clock: Option<unsafe fn(&Device) -> Result<&'static PtpClock>>,
+    /// The hints for programs.
+    pub(super) xdp_hints: Option<&'static bindings::xdp_metadata_ops>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -65,6 +67,7 @@ impl<T> OptionalOps<T> {
         rings: None,
         xdp_features: 0,
         register_clock: None,
+        xdp_hints: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

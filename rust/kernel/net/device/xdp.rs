@@ -18,7 +18,11 @@ use super::{
 
 use crate::{
     error::to_result,
-    net::xdp::Attachment, //
+    net::xdp::{
+        hints::HintOps,
+        Attachment,
+        HintFormat, //
+    }, //
 };
 
 /// A driver whose receive queues run programs, see [`OptionalOps::xdp`].
@@ -42,6 +46,13 @@ impl<T: XdpOps> OptionalOps<T> {
         self.netdev.ndo_bpf = Some(Self::bpf);
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
             | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT;
+        self
+    }
+
+    /// Lets programs ask for the hints of rings of this format, which the driver
+    /// [offers](crate::net::xdp::XdpPolling::offer).
+    pub const fn xdp_hints<F: HintFormat>(mut self) -> Self {
+        self.xdp_hints = Some(HintOps::<F>::OPS);
         self
     }
 

@@ -39,20 +39,24 @@ pub struct XdpBuff<'p> {
     pub(super) headroom: u16,
     pub(super) len: u16,
     pub(super) metasize: u8,
+    /// Those of the descriptor, for hints.
+    pub(super) words: [u64; 2],
 }
 
 impl<'p> XdpBuff<'p> {
     /// The most headroom that a program expects.
     pub(super) const HEADROOM: u16 = bindings::XDP_PACKET_HEADROOM as u16;
 
-    /// A frame as it was received. Its layout must have the headroom.
+    /// A frame as it was received, with the words of its descriptor. Its layout must have the
+    /// headroom.
     #[inline(always)]
-    pub(super) fn new(buffer: CpuBuffer<'p>) -> Self {
+    pub(super) fn new(buffer: CpuBuffer<'p>, words: [u64; 2]) -> Self {
         // INVARIANT: This is where the device has written so many bytes.
         Self {
             headroom: buffer.layout.headroom(),
             len: buffer.len(),
             metasize: 0,
+            words,
             buffer,
         }
     }

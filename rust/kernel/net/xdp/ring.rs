@@ -3,6 +3,10 @@
 //! Receive rings whose frames programs see.
 
 use super::{
+    hints::{
+        Context,
+        Hints, //
+    },
     rxq::RxqInfo,
     Program,
     XdpBuff, //
@@ -171,7 +175,11 @@ impl<F: XdpFormat> XdpRing<F> {
             ring,
             tx: &mut self.tx,
             cx,
-            raw,
+            context: Context {
+                raw,
+                words: [0; 2],
+                offered: Hints::default(),
+            },
             recycled: &mut self.recycled,
         })
     }
@@ -267,13 +275,13 @@ pub enum Verdict<'p> {
 ///
 /// # Invariants
 ///
-/// The memory that `raw` refers to is the description of the receive queue of `ring`, which is
-/// valid. `tx` was made for the ring.
+/// The memory that `context.raw` refers to is the description of the receive queue of `ring`, which
+/// is valid. `tx` was made for the ring.
 pub struct XdpPolling<'a, 'p, F: XdpFormat> {
     ring: Recycling<'a, 'p, F>,
     tx: &'a mut TxRing<F>,
     cx: &'p Poll<'p>,
-    raw: bindings::xdp_buff,
+    context: Context,
     recycled: &'a mut usize,
 }
 
@@ -283,6 +291,12 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     pub(in crate::net) fn write_back_tx(&self, index: usize, status: u64) {
         // SAFETY: The instance is being polled.
         unsafe { self.tx.write_back(index, status) };
+    }
+
+    /// Lets programs have these hints. Without this, they have none.
+    #[inline]
+    pub fn offer(&mut self, hints: Hints) {
+        self.context.offered = hints;
     }
 
     /// Takes the next descriptor, if the NIC is done with it.
@@ -297,7 +311,9 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         Some(XdpReceived {
             info: done.info,
             status: done.status,
-            buff: done.buffer.map(XdpBuff::new),
+            buff: done
+                .buffer
+                .map(|buffer| XdpBuff::new(buffer, [done.info, done.status])),
         })
     }
 
@@ -311,20 +327,25 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
             headroom,
             len,
             metasize,
+            words,
         } = buff;
         let start = buffer.address();
         let data = start.wrapping_byte_add(headroom.into());
-        let raw = &mut self.raw;
+        let raw = &mut self.context.raw;
 
+        self.context.words = words;
         raw.data_hard_start = start;
         raw.data = data;
         raw.data_end = data.wrapping_byte_add(len.into());
         raw.data_meta = data.wrapping_byte_sub(metasize.into());
+        // The functions for hints read what is behind it.
+        let context = (&raw mut self.context).cast::<bindings::xdp_buff>();
         // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll,
         // or there would be no buffer: so bottom halves are disabled, and the core has set the
-        // context of programs that redirect. `raw` describes the frame, to which nothing else has
-        // access, and which has room in front of it and behind it.
-        let action = unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), raw) };
+        // context of programs that redirect. `context` describes the frame, to which nothing else
+        // has access, and which has room in front of it and behind it.
+        let action = unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), context) };
+        let raw = &self.context.raw;
 
         match action {
             // INVARIANT: C has kept the ends of the frame and its metadata within these bounds.
@@ -334,6 +355,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
                 headroom: raw.data.addr().wrapping_sub(start.addr()) as u16,
                 len: raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16,
                 metasize: raw.data.addr().wrapping_sub(raw.data_meta.addr()) as u8,
+                words,
                 buffer,
             }),
             bindings::xdp_action_XDP_DROP => {
@@ -348,7 +370,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     /// Sends a frame back, as the program has left it.
     #[inline]
     fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
-        let raw = &self.raw;
+        let raw = &self.context.raw;
         // CAST: C has kept the ends of the frame within the buffer.
         let headroom = raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u16;
         let len = raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16;
@@ -369,13 +391,14 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         action: bindings::xdp_action,
     ) -> Verdict<'p> {
         // SAFETY: By the type invariants.
-        let dev = unsafe { (*self.raw.rxq).dev };
+        let dev = unsafe { (*self.context.raw.rxq).dev };
 
         if action == bindings::xdp_action_XDP_REDIRECT {
             // SAFETY: The program has run for this frame, in this context. If this succeeds, C has
             // the buffer, which goes back to its pool by the registration of that. It may call
             // `ndo_xdp_xmit()` of any device, which has no way to this ring.
-            let error = unsafe { bindings::xdp_do_redirect(dev, &mut self.raw, program.as_raw()) };
+            let error =
+                unsafe { bindings::xdp_do_redirect(dev, &mut self.context.raw, program.as_raw()) };
 
             if error == 0 {
                 mem::forget(buffer);

@@ -48,6 +48,7 @@ use crate::{
         FrameLimit,
         Offloads,
         RxRing,
+        Xdp,
         MAX_XDP_MTU, //
     },
     stats::PairStats,
@@ -335,5 +336,6 @@ impl Driver for PortDriver {
         .self_test()
         .statistics()
         .wol()
-        .xdp();
+        .xdp()
+        .xdp_hints::<Xdp>();
 }

@@ -59,6 +59,7 @@ use self::{
 pub(crate) use self::{
     buffers::{
         FrameLimit,
+        Xdp,
         MAX_XDP_MTU, //
     },
     registers::{

@@ -58,6 +58,8 @@ use crate::{
         },
         xdp::{
             Attachment,
+            Hashed,
+            HintFormat,
             XdpFormat,
             XdpRing, //
         }, //
@@ -115,6 +117,16 @@ impl XdpFormat for Wide {
 
     fn is_sent(status: u64) -> bool {
         status & DONE != 0
+    }
+}
+
+impl HintFormat for Wide {
+    fn hash(info: u64, _: u64) -> Option<(u32, Hashed)> {
+        (info != 0).then_some((info as u32, Hashed::Ipv6Tcp))
+    }
+
+    fn vlan_tag(_: u64, status: u64) -> Option<u16> {
+        (status >> 48 != 0).then_some((status >> 48) as u16)
     }
 }
 
@@ -289,7 +301,7 @@ impl Driver for Nic {
         Xmit::Taken
     }
 
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.queue_mgmt().xdp();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE.queue_mgmt().xdp().xdp_hints::<Wide>();
 }
 
 impl QueueMgmtOps for Nic {

@@ -6,7 +6,8 @@ use kernel::{
     bitfield,
     net::{
         rx_list::Protocol,
-        skbuff::RxHash, //
+        skbuff::RxHash,
+        xdp::Hashed, //
     },
     prelude::*, //
 };
@@ -73,6 +74,20 @@ impl RxInfo {
             0 | FILTER => None,
             kind if HASHED_PORTS >> kind & 1 != 0 => Some(RxHash::L4(hash)),
             _ => Some(RxHash::L3(hash)),
+        }
+    }
+
+    /// Returns the fields that the hash is over, if there is one, and the kind is not reserved.
+    #[inline]
+    pub(crate) fn hashed(self) -> Option<Hashed> {
+        match self.rss_type().get() {
+            1 => Some(Hashed::Ipv4Tcp),
+            2 => Some(Hashed::Ipv4),
+            3 => Some(Hashed::Ipv6Tcp),
+            5 => Some(Hashed::Ipv6),
+            7 => Some(Hashed::Ipv4Udp),
+            8 => Some(Hashed::Ipv6Udp),
+            _ => None,
         }
     }
 

@@ -17,7 +17,10 @@ use kernel::{
             RxOffloads, //
         },
         skbuff::UniqueSkBuff,
-        xdp::XdpBuff, //
+        xdp::{
+            Hints,
+            XdpBuff, //
+        }, //
     },
     prelude::*, //
 };
@@ -108,6 +111,14 @@ impl<'a> Wanted<'a> {
             } else {
                 None
             },
+        }
+    }
+
+    /// Those of them that programs can ask for.
+    pub(super) fn hints(self) -> Hints {
+        Hints {
+            hash: self.hash != 0,
+            vlan_tag: self.tag != 0,
         }
     }
 }

@@ -22,6 +22,8 @@ use kernel::{
         rx_list::RxList,
         xdp::{
             Attachment,
+            Hashed,
+            HintFormat,
             Program,
             Verdict,
             XdpPolling,
@@ -78,6 +80,19 @@ impl XdpSource {
             frames: Assembler::new(),
             program: program.clone(),
         })
+    }
+}
+
+impl HintFormat for Xdp {
+    fn hash(info: u64, _status: u64) -> Option<(u32, Hashed)> {
+        let info = RxInfo::from_raw(info);
+
+        // CAST: It has 32 bits.
+        Some((info.rss_hash().get() as u32, info.hashed()?))
+    }
+
+    fn vlan_tag(_info: u64, status: u64) -> Option<u16> {
+        RxStatus::from_raw(status).vlan_tag()
     }
 }
 
@@ -164,6 +179,7 @@ fn run<'p>(
     let mut transmitted_bytes = 0;
     let mut redirected = 0;
 
+    ring.offer(wanted.hints());
     while left != 0 {
         let Some(done) = ring.next() else {
             break;
@@ -234,4 +250,36 @@ fn run<'p>(
         counters.rx_xdp_redirected.add(redirected);
     }
     Received::of(list, counters, budget, left, bytes, unverified)
+}
+
+#[kunit_tests(ixgbe_rust_xdp)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_have_the_hash_and_its_kind() {
+        let of = |kind: u64| {
+            Xdp::hash(0x89ab_cdef << 32 | kind, 0).map(|(hash, kind)| {
+                assert_eq!(hash, 0x89ab_cdef);
+                kind
+            })
+        };
+
+        assert_eq!(of(1), Some(Hashed::Ipv4Tcp));
+        assert_eq!(of(2), Some(Hashed::Ipv4));
+        assert_eq!(of(3), Some(Hashed::Ipv6Tcp));
+        assert_eq!(of(5), Some(Hashed::Ipv6));
+        assert_eq!(of(7), Some(Hashed::Ipv4Udp));
+        assert_eq!(of(8), Some(Hashed::Ipv6Udp));
+        // None, reserved, and a filter of the flow director.
+        for kind in [0, 4, 6, 9, 15] {
+            assert_eq!(of(kind), None);
+        }
+    }
+
+    #[test]
+    fn programs_have_the_tag_if_there_was_one() {
+        assert_eq!(Xdp::vlan_tag(0, 0x6123_003c_0000_000b), Some(0x6123));
+        assert_eq!(Xdp::vlan_tag(0, 0x6123_003c_0000_0003), None);
+    }
 }
