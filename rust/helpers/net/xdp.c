@@ -19,6 +19,37 @@ __rust_helper void rust_helper_xdp_init_buff(struct xdp_buff *xdp, u32 frame_sz,
 	xdp_init_buff(xdp, frame_sz, rxq);
 }
 
+__rust_helper bool rust_helper_xdp_buff_add_frag(struct xdp_buff *xdp,
+						 netmem_ref netmem, u32 offset,
+						 u32 size, u32 truesize)
+{
+	return xdp_buff_add_frag(xdp, netmem, offset, size, truesize);
+}
+
+__rust_helper struct skb_shared_info *
+rust_helper_xdp_get_shared_info_from_buff(const struct xdp_buff *xdp)
+{
+	return xdp_get_shared_info_from_buff(xdp);
+}
+
+__rust_helper void
+rust_helper_xdp_update_skb_frags_info(struct sk_buff *skb, u8 nr_frags,
+				      unsigned int size, unsigned int truesize,
+				      u32 xdp_flags)
+{
+	xdp_update_skb_frags_info(skb, nr_frags, size, truesize, xdp_flags);
+}
+
+__rust_helper struct page *rust_helper_skb_frag_page(const skb_frag_t *frag)
+{
+	return skb_frag_page(frag);
+}
+
+__rust_helper void rust_helper_skb_metadata_set(struct sk_buff *skb, u8 meta_len)
+{
+	skb_metadata_set(skb, meta_len);
+}
+
 __rust_helper void rust_helper_trace_xdp_exception(const struct net_device *dev,
 						   const struct bpf_prog *xdp,
 						   u32 act)

@@ -66,7 +66,6 @@ use self::buffer::{
     DeviceBuffer, //
 };
 
-#[cfg(CONFIG_KUNIT)]
 pub(super) use self::buffer::fill_new;
 
 pub use self::{

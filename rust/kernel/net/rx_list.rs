@@ -307,17 +307,35 @@ impl<'a> RxList<'a> {
         offloads: RxOffloads,
     ) {
         let bytes = usize::from(buffer.len());
-        let Some(mut skb) = buffer.into_skb() else {
-            self.lost.frames += 1;
-            self.lost.bytes += bytes;
-            self.lost.unverified += usize::from(!verified);
-            return;
-        };
+
+        match buffer.into_skb() {
+            Some(skb) => self.push_built(skb, protocol, verified, offloads),
+            None => self.lose_one(bytes, verified),
+        }
+    }
+
+    /// Puts a frame on the list whose SKB was built. See [`Self::push_buffer`].
+    #[inline]
+    pub(in crate::net) fn push_built(
+        &mut self,
+        mut skb: UniqueSkBuff,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
         if verified {
             skb.set_checksum_verified();
         }
         offloads.apply(&mut skb);
         self.push(skb, protocol);
+    }
+
+    /// Counts a frame that there was no memory for.
+    #[cold]
+    pub(in crate::net) fn lose_one(&mut self, bytes: usize, verified: bool) {
+        self.lost.frames += 1;
+        self.lost.bytes += bytes;
+        self.lost.unverified += usize::from(!verified);
     }
 
     /// Changes the way of the next frames.

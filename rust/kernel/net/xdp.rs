@@ -26,11 +26,17 @@
 //!   as memory of XDP, belong to the NAPI instance, as the pool does. See [`XdpRing`].
 
 mod buff;
+mod fragments;
 pub(super) mod hints;
-mod program;
+pub(super) mod program;
 mod ring;
 mod rxq;
+mod several;
 
+use self::fragments::{
+    flags,
+    Fragments, //
+};
 pub use self::{
     buff::XdpBuff,
     hints::{

@@ -20,6 +20,7 @@ use crate::{
     error::to_result,
     net::xdp::{
         hints::HintOps,
+        program::takes_fragments,
         Attachment,
         HintFormat, //
     }, //
@@ -28,7 +29,8 @@ use crate::{
 /// A driver whose receive queues run programs, see [`OptionalOps::xdp`].
 pub trait XdpOps: QueueMgmtOps {
     /// The greatest MTU with which all frames are in one buffer of an [`XdpRing`]. The driver has
-    /// to refuse a greater one in [`Driver::change_mtu`] while there is a program.
+    /// to refuse a greater one in [`Driver::change_mtu`] while there is a program [that needs
+    /// that](Attachment::is_for_one_buffer).
     ///
     /// [`XdpRing`]: crate::net::xdp::XdpRing
     const MAX_MTU: u32;
@@ -45,7 +47,8 @@ impl<T: XdpOps> OptionalOps<T> {
     pub const fn xdp(mut self) -> Self {
         self.netdev.ndo_bpf = Some(Self::bpf);
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
-            | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT;
+            | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
+            | bindings::netdev_xdp_act_NETDEV_XDP_ACT_RX_SG;
         self
     }
 
@@ -77,8 +80,12 @@ impl<T: XdpOps> OptionalOps<T> {
             let attachment = T::attachment(inner.data().get_ref());
 
             if !setup.prog.is_null() {
+                // SAFETY: The program is valid.
+                let takes_fragments = unsafe { takes_fragments(setup.prog) };
                 // SAFETY: It is null, or valid during the request.
-                prepare(inner, unsafe { &ExtAck::new(setup.extack) }, &mut locks)?;
+                let extack = unsafe { &ExtAck::new(setup.extack) };
+
+                prepare(inner, takes_fragments, extack, &mut locks)?;
             }
             // SAFETY: By the safety requirements.
             unsafe { attachment.replace(setup.prog) };
@@ -88,13 +95,21 @@ impl<T: XdpOps> OptionalOps<T> {
 }
 
 /// Gets a device ready for a program.
-fn prepare<T: XdpOps>(inner: &Inner<T>, extack: &ExtAck<'_>, locks: &mut Locks<'static>) -> Result {
+fn prepare<T: XdpOps>(
+    inner: &Inner<T>,
+    takes_fragments: bool,
+    extack: &ExtAck<'_>,
+    locks: &mut Locks<'static>,
+) -> Result {
     let dev = inner.dev();
     let attachment = T::attachment(inner.data().get_ref());
 
-    if dev.mtu() > T::MAX_MTU {
+    if dev.mtu() > T::MAX_MTU && !takes_fragments {
         let max = T::MAX_MTU;
-        return Err(extack.refuse_with(EINVAL, fmt!("the MTU is more than {max}")));
+        return Err(extack.refuse_with(
+            EINVAL,
+            fmt!("the MTU is more than {max}, without xdp.frags"),
+        ));
     }
     if dev.features().contains(Feature::Lro) {
         return Err(extack.refuse(EINVAL, c"LRO is on"));

@@ -63,6 +63,7 @@ use core::{
 
 mod any;
 mod chains;
+pub(in crate::net) mod parts;
 pub(in crate::net) mod recycling;
 #[cfg(CONFIG_KUNIT)]
 mod tests;

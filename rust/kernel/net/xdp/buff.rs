@@ -2,6 +2,8 @@
 
 //! Frames that programs see.
 
+use super::fragments::Fragments;
+
 use crate::{
     bindings,
     net::{
@@ -19,22 +21,24 @@ use crate::{
 };
 
 use core::{
-    mem::ManuallyDrop,
+    mem,
     ptr::NonNull, //
 };
 
-/// A received frame, in one buffer, before it is a packet of the stack: `struct xdp_buff` in C.
+/// A received frame before it is a packet of the stack: `struct xdp_buff` in C.
 ///
-/// It exists only within the run of the poll function that received it. If it is dropped, its page
-/// goes back to the pool.
+/// It exists only within the run of the poll function that received it. If it is dropped, its pages
+/// go back to the pool.
 ///
 /// # Invariants
 ///
-/// - The frame has `len` bytes, behind `headroom` bytes of `buffer`, the last `metasize` of which
-///   are metadata.
+/// - The frame begins with `len` bytes, behind `headroom` bytes of `buffer`, the last `metasize` of
+///   which are metadata. It goes on in `fragments`, which are listed in `buffer`.
 /// - There is room for a `struct xdp_frame` in front of that, and for `struct skb_shared_info` at
 ///   the end of the buffer.
 pub struct XdpBuff<'p> {
+    // In front of the buffer, so that it is dropped first.
+    pub(super) fragments: Option<Fragments<'p>>,
     pub(super) buffer: CpuBuffer<'p>,
     pub(super) headroom: u16,
     pub(super) len: u16,
@@ -57,6 +61,7 @@ impl<'p> XdpBuff<'p> {
             len: buffer.len(),
             metasize: 0,
             words,
+            fragments: None,
             buffer,
         }
     }
@@ -64,11 +69,63 @@ impl<'p> XdpBuff<'p> {
     /// The number of bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
-    pub fn len(&self) -> u16 {
+    pub fn len(&self) -> u32 {
+        let rest = self.fragments.as_ref().map_or(0, Fragments::len);
+
+        u32::from(self.len) + rest
+    }
+
+    /// The number of bytes in the first buffer.
+    #[inline]
+    pub fn head_len(&self) -> u16 {
         self.len
     }
 
-    /// Gives the buffer up, as a frame for `napi_build_skb_list()`.
+    /// Builds an SKB around the buffers, without copying, for a frame of which more is to be
+    /// recorded than [`RxList::push_xdp`] takes. It may have metadata, which is in front of the
+    /// Ethernet header.
+    ///
+    /// Returns [`None`] if there is no memory for it; the pages were returned to the pool.
+    #[cold]
+    pub fn into_skb(self) -> Option<UniqueSkBuff> {
+        let size = self.buffer.layout.size();
+        let rest = self
+            .fragments
+            .as_ref()
+            .map_or((0, 0), |rest| (rest.count(), rest.len()));
+
+        // SAFETY: The buffer is ours, has the size given and enough room at its end. This is within
+        // a poll, hence in softirq context.
+        //
+        // CAST: It was a `u32`.
+        let skb = unsafe { bindings::napi_build_skb(self.buffer.address(), size as u32) };
+        let skb = NonNull::new(skb)?;
+        let Self {
+            fragments,
+            buffer,
+            headroom,
+            len,
+            metasize,
+            words: _,
+        } = self;
+
+        // The SKB owns the page from here on.
+        mem::forget(buffer);
+        // SAFETY: The SKB is new, and by the type invariants, all of these are in the buffer. We
+        // own the only reference to it.
+        unsafe {
+            fill_new(skb, headroom.into(), len.into());
+            if metasize != 0 {
+                bindings::skb_metadata_set(skb.as_ptr(), metasize);
+            }
+            if let Some(fragments) = fragments {
+                fragments.into_skb(skb.as_ptr(), rest.0, rest.1);
+            }
+            Some(UniqueSkBuff::from_new(skb))
+        }
+    }
+
+    /// Gives the buffer up, as a frame for `napi_build_skb_list()`. It must be the only one.
     #[inline]
     pub(in crate::net) fn into_frame(self) -> bindings::napi_build_frame {
         let mut frame = bindings::napi_build_frame {
@@ -84,32 +141,6 @@ impl<'p> XdpBuff<'p> {
         }
         frame
     }
-
-    /// Builds an SKB around the frame, without copying, for one of which more is to be recorded
-    /// than [`RxList::push_xdp`] takes.
-    ///
-    /// Returns [`None`] if there is no memory for it; the page was returned to the pool.
-    pub fn into_skb(self) -> Option<UniqueSkBuff> {
-        let size = self.buffer.layout.size();
-        // SAFETY: The buffer is ours, has the size given and enough room at its end. This is within
-        // a poll, hence in softirq context.
-        //
-        // CAST: It was a `u32`.
-        let skb = unsafe { bindings::napi_build_skb(self.buffer.address(), size as u32) };
-        let skb = NonNull::new(skb)?;
-
-        // The SKB owns the page from here on.
-        let this = ManuallyDrop::new(self);
-
-        // SAFETY: The SKB is new, and both numbers fit by the type invariants. We own the only
-        // reference to it. Metadata is in front of the data, and its length in the shared info.
-        unsafe {
-            fill_new(skb, this.headroom.into(), this.len.into());
-            let skb = UniqueSkBuff::from_new(skb);
-            (*skb.shared_info()).meta_len = this.metasize;
-            Some(skb)
-        }
-    }
 }
 
 impl RxList<'_> {
@@ -123,11 +154,32 @@ impl RxList<'_> {
         verified: bool,
         offloads: RxOffloads,
     ) {
-        if u32::from(buff.len()) < bindings::ETH_HLEN {
+        if u32::from(buff.len) < bindings::ETH_HLEN {
             return;
+        }
+        if buff.fragments.is_some() {
+            return self.push_fragmented(buff, protocol, verified, offloads);
         }
         // SAFETY: By the type invariants, the frame is in the buffer that it owns, which has room
         // for what an SKB has behind it. Its length was just checked.
         unsafe { self.stage(buff.into_frame(), protocol, verified, offloads) };
+    }
+
+    /// As [`Self::push_xdp`], of a frame in several buffers, whose SKB is built at once.
+    #[cold]
+    fn push_fragmented(
+        &mut self,
+        buff: XdpBuff<'_>,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
+        let len = buff.len();
+
+        match buff.into_skb() {
+            Some(skb) => self.push_built(skb, protocol, verified, offloads),
+            // CAST: `usize` has at least 32 bits wherever the kernel runs.
+            None => self.lose_one(len as usize, verified),
+        }
     }
 }

@@ -34,6 +34,8 @@ pub struct Attachment {
     /// There will be a program, and rings are made for it. For the holder of the lock of the
     /// device's operations.
     is_coming: Atomic<bool>,
+    /// Its frames have to be in one buffer.
+    is_for_one_buffer: Atomic<bool>,
 }
 
 impl Attachment {
@@ -43,6 +45,7 @@ impl Attachment {
         Self {
             program: Atomic::new(ptr::null_mut()),
             is_coming: Atomic::new(false),
+            is_for_one_buffer: Atomic::new(false),
         }
     }
 
@@ -53,6 +56,13 @@ impl Attachment {
     #[inline]
     pub fn is_in_use(&self) -> bool {
         self.is_coming.load(Relaxed) || !self.program.load(Relaxed).is_null()
+    }
+
+    /// Whether there is a program whose frames have to be in one buffer each: others have said that
+    /// they can do with several (`xdp.frags`). As [`Self::is_in_use`], this does not change with
+    /// one of the locks held.
+    pub fn is_for_one_buffer(&self) -> bool {
+        self.is_for_one_buffer.load(Relaxed)
     }
 
     /// The program, for this run of the poll function.
@@ -80,6 +90,10 @@ impl Attachment {
     ///
     /// `program` must be null, or valid, with a reference that becomes ours.
     pub(in crate::net) unsafe fn replace(&self, program: *mut bindings::bpf_prog) {
+        // SAFETY: By the safety requirements.
+        let takes_fragments = program.is_null() || unsafe { takes_fragments(program) };
+
+        self.is_for_one_buffer.store(!takes_fragments, Relaxed);
         // INVARIANT: By the safety requirements.
         let old = self.program.xchg(program, Full);
 
@@ -120,4 +134,20 @@ impl Program<'_> {
     pub(super) fn as_raw(self) -> *mut bindings::bpf_prog {
         self.program.as_ptr()
     }
+
+    /// Whether it can do with frames in several buffers.
+    pub(super) fn takes_fragments(self) -> bool {
+        // SAFETY: By the type invariants.
+        unsafe { takes_fragments(self.as_raw()) }
+    }
+}
+
+/// Whether a program can do with frames in several buffers.
+///
+/// # Safety
+///
+/// It must be valid.
+pub(in crate::net) unsafe fn takes_fragments(program: *mut bindings::bpf_prog) -> bool {
+    // SAFETY: By the safety requirements.
+    unsafe { (*(*program).aux).xdp_has_frags }
 }

@@ -8,6 +8,7 @@ use super::{
         Hints, //
     },
     rxq::RxqInfo,
+    Fragments,
     Program,
     XdpBuff, //
 };
@@ -100,7 +101,9 @@ impl<F: XdpFormat> XdpRing<F> {
         // In front of the pool, to which its buffers return.
         let tx = TxRing::new(dev, napi, len)?;
         let ring = RxRing::<F>::new_bidirectional(dev, napi, len, buffers)?;
-        let rxq = RxqInfo::attach(napi, ring.page_pool())?;
+        // CAST: It was a `u32`.
+        let size = F::LAYOUT.size() as u32;
+        let rxq = RxqInfo::attach(napi, ring.page_pool(), size)?;
 
         // INVARIANT: `napi` owns all of them, and there is no other handle to the rings.
         Ok(Self {
@@ -249,8 +252,9 @@ pub struct XdpReceived<'p> {
     pub info: u64,
     /// The second word.
     pub status: u64,
-    /// The frame, or a part of one that takes several buffers; [`None`] if the length was zero or
-    /// more than the NIC may write.
+    /// The frame; [`None`] if a length was zero or more than the NIC may write, or if there were
+    /// more buffers than a frame can have. Then the frame may go on behind this descriptor: what is
+    /// left of it has to be dropped, as far as [`XdpFormat::is_end`].
     pub buff: Option<XdpBuff<'p>>,
 }
 
@@ -263,7 +267,7 @@ pub enum Verdict<'p> {
     Dropped,
     /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
     /// [`XdpRing::take_tx_tail`].
-    Transmitted(u16),
+    Transmitted(u32),
     /// It went elsewhere: to another device, CPU or socket.
     Redirected,
     /// It was dropped, as the program has failed, or wants what there is no room for. Users can
@@ -276,12 +280,13 @@ pub enum Verdict<'p> {
 /// # Invariants
 ///
 /// The memory that `context.raw` refers to is the description of the receive queue of `ring`, which
-/// is valid. `tx` was made for the ring.
+/// is valid. No flag is set in it, except while a frame in several buffers is a program's. `tx` was
+/// made for the ring.
 pub struct XdpPolling<'a, 'p, F: XdpFormat> {
-    ring: Recycling<'a, 'p, F>,
-    tx: &'a mut TxRing<F>,
+    pub(super) ring: Recycling<'a, 'p, F>,
+    pub(super) tx: &'a mut TxRing<F>,
     cx: &'p Poll<'p>,
-    context: Context,
+    pub(super) context: Context,
     recycled: &'a mut usize,
 }
 
@@ -299,7 +304,8 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         self.context.offered = hints;
     }
 
-    /// Takes the next descriptor, if the NIC is done with it.
+    /// Takes the next frame, if the NIC is done with all of its descriptors. The words are those of
+    /// the last one.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
@@ -308,6 +314,9 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     pub fn next(&mut self) -> Option<XdpReceived<'p>> {
         let done = self.ring.next()?;
 
+        if !F::is_end(done.status) {
+            return self.next_of_several(done);
+        }
         Some(XdpReceived {
             info: done.info,
             status: done.status,
@@ -319,10 +328,11 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
 
     /// Has a program decide on a frame, and does what it wants.
     ///
-    /// The buffer of a dropped frame goes back to the ring: [`XdpRing::refill`] tells of it.
+    /// The buffers of a dropped frame go back to the ring: [`XdpRing::refill`] tells of them.
     #[inline(always)]
     pub fn run(&mut self, program: Program<'p>, buff: XdpBuff<'p>) -> Verdict<'p> {
         let XdpBuff {
+            fragments,
             buffer,
             headroom,
             len,
@@ -338,28 +348,14 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         raw.data = data;
         raw.data_end = data.wrapping_byte_add(len.into());
         raw.data_meta = data.wrapping_byte_sub(metasize.into());
-        // The functions for hints read what is behind it.
-        let context = (&raw mut self.context).cast::<bindings::xdp_buff>();
-        // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll,
-        // or there would be no buffer: so bottom halves are disabled, and the core has set the
-        // context of programs that redirect. `context` describes the frame, to which nothing else
-        // has access, and which has room in front of it and behind it.
-        let action = unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), context) };
-        let raw = &self.context.raw;
-
-        match action {
-            // INVARIANT: C has kept the ends of the frame and its metadata within these bounds.
-            //
-            // CAST: They are within a page, and there are 252 bytes of metadata at most.
-            bindings::xdp_action_XDP_PASS => Verdict::Pass(XdpBuff {
-                headroom: raw.data.addr().wrapping_sub(start.addr()) as u16,
-                len: raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16,
-                metasize: raw.data.addr().wrapping_sub(raw.data_meta.addr()) as u8,
-                words,
-                buffer,
-            }),
+        if let Some(fragments) = fragments {
+            return self.run_several(program, buffer, fragments);
+        }
+        // SAFETY: The context describes the frame.
+        match unsafe { self.act(program) } {
+            bindings::xdp_action_XDP_PASS => Verdict::Pass(self.passed(buffer, None)),
             bindings::xdp_action_XDP_DROP => {
-                *self.recycled += usize::from(self.ring.give_back(buffer));
+                self.recycle(buffer);
                 Verdict::Dropped
             }
             bindings::xdp_action_XDP_TX => self.transmit(program, buffer),
@@ -367,49 +363,118 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         }
     }
 
+    /// Runs a program with the frame that the context describes.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else must have access to the frame, which must be that of an [`XdpBuff`].
+    #[inline(always)]
+    pub(super) unsafe fn act(&mut self, program: Program<'p>) -> bindings::xdp_action {
+        // The functions for hints read what is behind it.
+        let context = (&raw mut self.context).cast::<bindings::xdp_buff>();
+
+        // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll,
+        // or there would be no buffer: so bottom halves are disabled, and the core has set the
+        // context of programs that redirect. By the safety requirements, `context` describes the
+        // frame, which has room in front of it and behind it.
+        unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), context) }
+    }
+
+    /// The frame as a program has left it.
+    #[inline(always)]
+    pub(super) fn passed(
+        &self,
+        buffer: CpuBuffer<'p>,
+        fragments: Option<Fragments<'p>>,
+    ) -> XdpBuff<'p> {
+        let (headroom, len) = self.ends();
+        let raw = &self.context.raw;
+
+        // INVARIANT: C has kept the ends of the frame and its metadata within these bounds.
+        XdpBuff {
+            headroom,
+            len,
+            // CAST: There are 252 bytes of metadata at most.
+            metasize: raw.data.addr().wrapping_sub(raw.data_meta.addr()) as u8,
+            words: self.context.words,
+            fragments,
+            buffer,
+        }
+    }
+
+    /// The number of bytes in front of the frame that a program has left, and in its first buffer.
+    #[inline(always)]
+    pub(super) fn ends(&self) -> (u16, u16) {
+        let raw = &self.context.raw;
+
+        // CAST: C has kept the ends of the frame within the buffer.
+        (
+            raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u16,
+            raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16,
+        )
+    }
+
+    /// Gives a buffer back to the ring, or to its pool if there is no room.
+    #[inline(always)]
+    pub(super) fn recycle(&mut self, buffer: CpuBuffer<'p>) {
+        *self.recycled += usize::from(self.ring.give_back(buffer));
+    }
+
     /// Sends a frame back, as the program has left it.
     #[inline]
-    fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
-        let raw = &self.context.raw;
-        // CAST: C has kept the ends of the frame within the buffer.
-        let headroom = raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u16;
-        let len = raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16;
+    pub(super) fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
+        let (headroom, len) = self.ends();
 
         // SAFETY: By the type invariants, this is the transmit ring. C leaves the room for a
         // `struct skb_shared_info` behind the frame.
         match unsafe { self.ring.transmit(self.tx, buffer, headroom, len) } {
-            Ok(sent) => Verdict::Transmitted(sent),
+            Ok(sent) => Verdict::Transmitted(sent.into()),
             Err(buffer) => self.run_rarely(program, buffer, bindings::xdp_action_XDP_TX),
         }
     }
 
     /// As [`Self::run`], of actions that take long in any case.
-    fn run_rarely(
+    pub(super) fn run_rarely(
         &mut self,
         program: Program<'p>,
         buffer: CpuBuffer<'p>,
         action: bindings::xdp_action,
     ) -> Verdict<'p> {
-        // SAFETY: By the type invariants.
-        let dev = unsafe { (*self.context.raw.rxq).dev };
-
-        if action == bindings::xdp_action_XDP_REDIRECT {
-            // SAFETY: The program has run for this frame, in this context. If this succeeds, C has
-            // the buffer, which goes back to its pool by the registration of that. It may call
-            // `ndo_xdp_xmit()` of any device, which has no way to this ring.
-            let error =
-                unsafe { bindings::xdp_do_redirect(dev, &mut self.context.raw, program.as_raw()) };
-
-            if error == 0 {
-                mem::forget(buffer);
-                self.cx.set_redirected();
-                return Verdict::Redirected;
-            }
+        // SAFETY: The program has run for this frame, in this context.
+        if action == bindings::xdp_action_XDP_REDIRECT && unsafe { self.redirect(program) } {
+            mem::forget(buffer);
+            return Verdict::Redirected;
         }
-        // SAFETY: The device is valid.
-        unsafe { except(dev, program, action) };
-        *self.recycled += usize::from(self.ring.give_back(buffer));
+        self.except(program, action);
+        self.recycle(buffer);
         Verdict::Aborted
+    }
+
+    /// Redirects a frame. If the result is true, C has it.
+    ///
+    /// # Safety
+    ///
+    /// The program must have run for the frame that the context describes, in this poll function,
+    /// and nothing else must have access to it.
+    pub(super) unsafe fn redirect(&mut self, program: Program<'p>) -> bool {
+        let raw = &mut self.context.raw;
+
+        // SAFETY: By the safety requirements and the type invariants. If this succeeds, C has the
+        // buffers, which go back to their pool by the registration of that. It may call
+        // `ndo_xdp_xmit()` of any device, which has no way to this ring.
+        let error = unsafe { bindings::xdp_do_redirect((*raw.rxq).dev, raw, program.as_raw()) };
+
+        if error == 0 {
+            self.cx.set_redirected();
+        }
+        error == 0
+    }
+
+    /// Reports that a program has failed, or wants what there is not.
+    #[cold]
+    pub(super) fn except(&self, program: Program<'p>, action: bindings::xdp_action) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { except((*self.context.raw.rxq).dev, program, action) };
     }
 }
 

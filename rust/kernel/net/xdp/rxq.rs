@@ -40,15 +40,17 @@ unsafe impl Send for RxqInfo {}
 unsafe impl Sync for RxqInfo {}
 
 impl RxqInfo {
-    /// Makes and registers that of `napi`, for a ring with this pool. Returns a pointer to it,
-    /// which is valid as long as the instance keeps the objects of the ring.
+    /// Makes and registers that of `napi`, for a ring with this pool, whose buffers have `size`
+    /// bytes. Returns a pointer to it, which is valid as long as the instance keeps the objects of
+    /// the ring.
     pub(super) fn attach(
         napi: &Napi,
         pool: NonNull<bindings::page_pool>,
+        size: u32,
     ) -> Result<NonNull<bindings::xdp_rxq_info>> {
         let this = Arc::pin_init(
             try_pin_init!(Self {
-                info <- Opaque::try_ffi_init(|info| Self::register(info, napi, pool)),
+                info <- Opaque::try_ffi_init(|info| Self::register(info, napi, pool, size)),
             }? Error),
             GFP_KERNEL,
         )?;
@@ -63,6 +65,7 @@ impl RxqInfo {
         info: *mut bindings::xdp_rxq_info,
         napi: &Napi,
         pool: NonNull<bindings::page_pool>,
+        size: u32,
     ) -> Result {
         // SAFETY: The instance has been added to a device, at the index of its queues.
         let (dev, index) = unsafe { ((*napi.as_raw()).dev, (*napi.as_raw()).index) };
@@ -72,7 +75,13 @@ impl RxqInfo {
         unsafe {
             info.write_bytes(0, 1);
             // CAST: It is not negative, as the instance was added. C does not use the ID.
-            to_result(bindings::__xdp_rxq_info_reg(info, dev, index as u32, 0, 0))?;
+            to_result(bindings::__xdp_rxq_info_reg(
+                info,
+                dev,
+                index as u32,
+                0,
+                size,
+            ))?;
         }
         // SAFETY: It is registered, and the pool is valid.
         to_result(unsafe {

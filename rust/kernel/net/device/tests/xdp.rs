@@ -6,6 +6,7 @@
 mod hints;
 mod nic;
 mod program;
+mod several;
 mod transmit;
 
 use self::{
@@ -53,8 +54,11 @@ use crate::{
 
 /// A device that is up, with a program.
 fn device(function: Function) -> Result<(XdpDevice, Program)> {
+    device_with(Program::new(function)?)
+}
+
+fn device_with(program: Program) -> Result<(XdpDevice, Program)> {
     let device = XdpDevice::new()?;
-    let program = Program::new(function)?;
 
     device.up()?;
     device.attach(Some(&program)).0?;
@@ -337,6 +341,26 @@ mod cases {
         assert_eq!(program.references(), 1);
         device.attach(Some(&program)).0?;
         assert_eq!(program.references(), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn some_programs_do_not_limit_the_mtu() -> Result {
+        let (device, program) = (XdpDevice::new()?, Program::for_fragments(act)?);
+        let other = Program::new(act)?;
+
+        assert!(!device.is_for_one_buffer()?);
+        device.attach(Some(&other)).0?;
+        assert!(device.is_for_one_buffer()?);
+        device.attach(Some(&program)).0?;
+        assert!(!device.is_for_one_buffer()?);
+        device.set_mtu(MAX_MTU as c_int + 1)?;
+        device.attach(Some(&program)).0?;
+        assert_eq!(device.attach(Some(&other)), (Err(EINVAL), true));
+        assert_eq!((program.references(), other.references()), (2, 1));
+        assert!(!device.is_for_one_buffer()?);
+        device.attach(None).0?;
+        assert!(!device.is_for_one_buffer()?);
         Ok(())
     }
 

@@ -59,12 +59,23 @@ pub trait XdpFormat: RxFormat {
     /// The fewest bytes of a frame that the NIC sends. Shorter ones are padded with zeroes.
     const MIN_LEN: u16;
 
-    /// The descriptor of a whole frame of `len` bytes at an address, which has the NIC report when
-    /// it has sent it.
-    fn tx_descriptor(address: u64, len: u16) -> [u64; 2];
+    /// The most bytes of a frame that the NIC sends.
+    const MAX_LEN: u16;
 
-    /// Whether the NIC has sent the frame of a descriptor, by the second word.
+    /// Whether a frame ends with the buffer of a receive descriptor, by the second word. If not, it
+    /// goes on with the next descriptor.
+    fn is_end(status: u64) -> bool;
+
+    /// The descriptor of a part of a frame, in one buffer: `len` bytes at an address, of `total`
+    /// ones. If the part is the last, it has the NIC report when it has sent the frame.
+    fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2];
+
+    /// Whether the NIC has sent the frame that ends with a descriptor, by the second word.
     fn is_sent(status: u64) -> bool;
+
+    /// Whether the frame of a descriptor goes on with the next one, by the second word as it was
+    /// given to the NIC.
+    fn goes_on(status: u64) -> bool;
 }
 
 /// A ring of frames that the NIC sends.
@@ -223,20 +234,24 @@ impl<F: XdpFormat> TxRing<F> {
     /// As there.
     #[inline(never)]
     unsafe fn complete_some(&mut self) {
+        // The end of the frame that is being taken.
+        let mut end = self.next_done;
+
         loop {
             let mut pages = [const { MaybeUninit::<bindings::netmem_ref>::uninit() }; BULK];
             let mut count = 0;
 
             for page in &mut pages {
-                if self.next_done == self.next_free {
-                    break;
+                if self.next_done == end {
+                    // SAFETY: By the safety requirements.
+                    let Some(found) = (unsafe { self.end_of_sent() }) else {
+                        break;
+                    };
+                    end = found;
                 }
                 let place = self.slots.desc.place(self.next_done);
-                // SAFETY: By the safety requirements and the type invariants, the memory exists.
-                if !F::is_sent(unsafe { self.slots.desc.second(place) }) {
-                    break;
-                }
-                // SAFETY: As above, with no other access to the buffers.
+                // SAFETY: By the safety requirements and the type invariants, the memory exists,
+                // with no other access to the buffers.
                 let Some(buffer) = unsafe { self.slots.buffer(place) }.take() else {
                     break;
                 };
@@ -265,6 +280,33 @@ impl<F: XdpFormat> TxRing<F> {
     }
 }
 
+impl<F: XdpFormat> TxRing<F> {
+    /// The position behind the next frame, if the NIC has sent it. It reports that by the last of
+    /// the frame's descriptors.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::complete`].
+    #[inline]
+    unsafe fn end_of_sent(&self) -> Option<usize> {
+        let mut position = self.next_done;
+
+        while position != self.next_free {
+            // SAFETY: By the safety requirements and the type invariants, the memory exists.
+            let status = unsafe { self.slots.desc.second(self.slots.desc.place(position)) };
+
+            position = position.wrapping_add(RingSlots::WORDS);
+            if F::is_sent(status) {
+                return Some(position);
+            }
+            if !F::goes_on(status) {
+                break;
+            }
+        }
+        None
+    }
+}
+
 impl<F: XdpFormat> RxRing<F> {
     /// As [`Self::new`], of a ring whose buffers can go to a [`TxRing`].
     pub(in crate::net) fn new_bidirectional(
@@ -280,11 +322,38 @@ impl<F: XdpFormat> RxRing<F> {
 }
 
 impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
+    /// Whether a frame can be put on a ring, the first of whose `count` buffers this is. If it is
+    /// of another pool, its mapping may go away earlier.
+    ///
+    /// # Safety
+    ///
+    /// `tx` must be the ring that was made for this receive ring.
+    #[inline]
+    pub(in crate::net) unsafe fn can_transmit(
+        &self,
+        tx: &mut TxRing<F>,
+        buffer: &CpuBuffer<'p>,
+        count: usize,
+    ) -> bool {
+        // All but one can be in use.
+        let most = tx.slots.desc.len() - 1;
+
+        if tx.in_use() + count > most {
+            // SAFETY: The instance is being polled, or there would be no `self`.
+            unsafe { tx.complete() };
+        }
+        tx.in_use() + count <= most
+            && ptr::eq(
+                buffer.buffer.pool(),
+                self.polling.receiver.pool.pool.as_ptr(),
+            )
+    }
+
     /// Puts a frame on a ring, `len` bytes behind `headroom` bytes of the buffer. The NIC has to be
     /// told of it.
     ///
-    /// The buffer is the result if there is no room, or if it is of another pool, whose mapping may
-    /// go away earlier. Else the result is the number of bytes.
+    /// The buffer is the result if [there is no room](Self::can_transmit). Else the result is the
+    /// number of bytes.
     ///
     /// # Safety
     ///
@@ -298,14 +367,8 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
         headroom: u16,
         len: u16,
     ) -> Result<u16, CpuBuffer<'p>> {
-        let receiver = &self.polling.receiver;
-        let capacity = tx.slots.desc.len() - 1;
-
-        if tx.in_use() >= capacity {
-            // SAFETY: The instance is being polled, or there would be no `self`.
-            unsafe { tx.complete() };
-        }
-        if tx.in_use() >= capacity || !ptr::eq(buffer.buffer.pool(), receiver.pool.pool.as_ptr()) {
+        // SAFETY: By the safety requirements.
+        if !unsafe { self.can_transmit(tx, &buffer, 1) } {
             return Err(buffer);
         }
         if len < F::MIN_LEN {
@@ -317,28 +380,45 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
             unsafe { end.cast::<u8>().write_bytes(0, (F::MIN_LEN - len).into()) };
         }
         let len = len.max(F::MIN_LEN);
+
+        // SAFETY: By the safety requirements, and there is room.
+        unsafe { self.transmit_part(tx, buffer, headroom, len, len, true) };
+        Ok(len)
+    }
+
+    /// Puts a part of a frame of `total` bytes on a ring, `len` bytes at `offset` of a buffer.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::can_transmit`] must have been true for the frame, all of whose buffers are of the
+    /// same pool, with this ring. The part must be in the buffer.
+    #[inline]
+    pub(in crate::net) unsafe fn transmit_part(
+        &self,
+        tx: &mut TxRing<F>,
+        buffer: CpuBuffer<'p>,
+        offset: u16,
+        len: u16,
+        total: u16,
+        is_last: bool,
+    ) {
         let buffer = buffer.buffer;
         // SAFETY: The page is from a pool with `PP_FLAG_DMA_MAP`.
-        let address =
-            unsafe { dma_address(buffer.page_of(F::LAYOUT)) } + DmaAddress::from(headroom);
+        let address = unsafe { dma_address(buffer.page_of(F::LAYOUT)) } + DmaAddress::from(offset);
 
         // The program may have written to it.
         //
         // SAFETY: The page belongs to the pool.
-        unsafe { receiver.sync_for_device(address, len) };
+        unsafe { self.polling.receiver.sync_for_device(address, len) };
+        let words = F::tx_descriptor(bus_address(address), len, total, is_last);
         let place = tx.slots.desc.place(tx.next_free);
         // SAFETY: By the safety requirements and the type invariants, the memory exists.
-        unsafe {
-            tx.slots
-                .desc
-                .write(place, F::tx_descriptor(bus_address(address), len))
-        };
+        unsafe { tx.slots.desc.write(place, words) };
         // There was none: no need to look for one to drop.
         //
         // SAFETY: As above, with no other access to the buffers.
         mem::forget(unsafe { tx.slots.buffer(place) }.replace(buffer));
         // INVARIANT: This descriptor has got a buffer, and one has none at least.
         tx.next_free = tx.next_free.wrapping_add(RingSlots::WORDS);
-        Ok(len)
     }
 }

@@ -162,16 +162,17 @@ impl TxTemplate {
     }
 }
 
-/// Returns the descriptor of a frame in one buffer, of which nothing is asked but to send it.
+/// Returns the descriptor of a part of a frame, in one buffer, of which nothing is asked but to
+/// send it. The frame has `total` bytes.
 #[inline(always)]
-pub(crate) fn tx_whole_frame(address: u64, len: u16) -> [u64; 2] {
+pub(crate) fn tx_part(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2] {
     let word = TxData::zeroed()
-        .with_paylen(len)
+        .with_paylen(total)
         .with_dtalen(len)
         .with_dext(true)
         .with_ifcs(true)
-        .with_eop(true)
-        .with_rs(true)
+        .with_eop(is_last)
+        .with_rs(is_last)
         .with_const_dtyp::<DTYP_DATA>();
 
     [address, word.into_raw()]
@@ -450,6 +451,20 @@ mod tests {
         let stamped = template.with_timestamp().0.into_raw();
         assert_eq!(stamped, 60 << 46 | 0x2238_0000);
         assert!(TxTemplate::new(1 << 18, false).is_none());
+    }
+
+    #[test]
+    fn data_of_parts() {
+        let commands = 0x2230_0000;
+
+        assert_eq!(
+            tx_part(7, 3072, 5000, false),
+            [7, 5000 << 46 | commands | 3072]
+        );
+        assert_eq!(
+            tx_part(7, 1928, 5000, true),
+            [7, 5000 << 46 | 0x900_0000 | commands | 1928]
+        );
     }
 
     #[test]

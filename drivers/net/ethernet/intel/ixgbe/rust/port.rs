@@ -287,8 +287,8 @@ impl Driver for PortDriver {
         _rtnl: &mut Rtnl,
     ) -> Result<MtuChange> {
         let (old, new) = (FrameLimit::of_mtu(netdev.mtu()), FrameLimit::of_mtu(mtu));
-        if mtu > MAX_XDP_MTU && port.program.is_in_use() {
-            netdev_err!(netdev, "MTU above {MAX_XDP_MTU} with an XDP program\n");
+        if mtu > MAX_XDP_MTU && port.program.is_for_one_buffer() {
+            netdev_err!(netdev, "MTU above {MAX_XDP_MTU} without xdp.frags\n");
             return Err(EINVAL);
         }
         if old.fits_half() != new.fits_half() {

@@ -82,6 +82,8 @@ use core::{
 };
 
 pub(super) const DONE: u64 = 1;
+/// The frame goes on with the next descriptor.
+pub(super) const MORE: u64 = 2;
 const QUEUES: usize = 2;
 pub(super) const MAX_MTU: u32 = 3000;
 const LEN: RingSize = RingSize::of::<16>();
@@ -110,13 +112,27 @@ macro_rules! format {
 
 impl XdpFormat for Wide {
     const MIN_LEN: u16 = 17;
+    const MAX_LEN: u16 = 9000;
 
-    fn tx_descriptor(address: u64, len: u16) -> [u64; 2] {
-        [address, u64::from(len) << 32]
+    fn is_end(status: u64) -> bool {
+        status & MORE == 0
+    }
+
+    fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2] {
+        let more = if is_last { 0 } else { MORE };
+
+        [
+            address,
+            u64::from(len) << 32 | u64::from(total - len) << 16 | more,
+        ]
     }
 
     fn is_sent(status: u64) -> bool {
         status & DONE != 0
+    }
+
+    fn goes_on(status: u64) -> bool {
+        status & MORE != 0
     }
 }
 
@@ -440,6 +456,13 @@ impl XdpDevice {
         })?;
         self.wait_for_polls();
         to_result(self.plan.errno.load(Relaxed))
+    }
+
+    /// Whether there is a program that limits the MTU.
+    pub(super) fn is_for_one_buffer(&self) -> Result<bool> {
+        let inner = self.registration.as_ref().ok_or(ENODEV)?.inner();
+
+        Ok(inner.data().get_ref().program.is_for_one_buffer())
     }
 
     /// Whether the device has page pools.

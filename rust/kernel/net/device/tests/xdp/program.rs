@@ -66,8 +66,57 @@ pub(super) unsafe extern "C" fn drop_it(_: *const c_void, _: *const bindings::bp
     bindings::xdp_action_XDP_DROP
 }
 
+/// The length of the first buffer, the flags, the number of other buffers, and the bytes in them,
+/// of the last frame.
+pub(super) static PARTS: [Atomic<u32>; 4] = [const { Atomic::new(0) }; 4];
+/// The number of frames.
+pub(super) static RUNS: Atomic<u32> = Atomic::new(0);
+/// The result of the helper.
+pub(super) static RESULT: Atomic<i32> = Atomic::new(0);
+
+/// As [`act`], but the end is moved by the helper for that, which knows of several buffers.
+///
+/// # Safety
+///
+/// It must be run as a program of XDP, for a frame.
+pub(super) unsafe extern "C" fn act_on_all(
+    context: *const c_void,
+    _: *const bindings::bpf_insn,
+) -> c_uint {
+    // SAFETY: It is run for a frame, which is exclusively its own.
+    let buff = unsafe { &mut *context.cast_mut().cast::<bindings::xdp_buff>() };
+    // SAFETY: All `struct xdp_buff` have this one.
+    let flags = unsafe { buff.__bindgen_anon_1.__bindgen_anon_1.flags };
+    let (mut count, mut bytes) = (0, 0);
+
+    if flags != 0 {
+        // SAFETY: This is where the other buffers are listed.
+        unsafe {
+            let info = &*bindings::xdp_get_shared_info_from_buff(buff);
+            count = info.nr_frags.into();
+            bytes = info.__bindgen_anon_2.__bindgen_anon_1.xdp_frags_size;
+        }
+    }
+    let head = (buff.data_end.addr() - buff.data.addr()) as u32;
+    for (place, value) in PARTS.iter().zip([head, flags, count, bytes]) {
+        place.store(value, Relaxed);
+    }
+    RUNS.fetch_add(1, Relaxed);
+
+    let by = |index: usize| MOVES[index].load(Relaxed) as isize;
+    buff.data = buff.data.wrapping_byte_offset(by(0));
+    buff.data_meta = buff.data.wrapping_byte_offset(by(2));
+    if by(1) != 0 {
+        // SAFETY: It is run for this frame.
+        let result = unsafe { bpf_xdp_adjust_tail(context.addr() as u64, by(1) as u64, 0, 0, 0) };
+        RESULT.store(result as i32, Relaxed);
+    }
+    ACTION.load(Relaxed)
+}
+
 unsafe extern "C" {
-    /// The helper of programs.
+    /// The helpers of programs.
+    fn bpf_xdp_adjust_tail(frame: u64, by: u64, _: u64, _: u64, _: u64) -> u64;
     fn bpf_xdp_redirect(index: u64, flags: u64, _: u64, _: u64, _: u64) -> u64;
 }
 
@@ -134,7 +183,10 @@ impl Target {
         // SAFETY: The device is ours, and not registered yet.
         let registered = unsafe {
             (*dev.as_ptr()).netdev_ops = Self::OPS;
-            (*dev.as_ptr()).xdp_features = bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT;
+            (*dev.as_ptr()).xdp_features = bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT
+                | bindings::netdev_xdp_act_NETDEV_XDP_ACT_NDO_XMIT_SG;
+            // The core does not redirect longer frames.
+            (*dev.as_ptr()).mtu = 9000;
             bindings::eth_hw_addr_random(dev.as_ptr());
             bindings::netdev_add_priv_flags(
                 dev.as_ptr(),
@@ -188,6 +240,15 @@ impl Program {
             (*(*program.as_ptr()).aux).refcnt.counter = 1;
         }
         Ok(Self(program))
+    }
+
+    /// One that can do with frames in several buffers.
+    pub(super) fn for_fragments(function: Function) -> Result<Self> {
+        let this = Self::new(function)?;
+
+        // SAFETY: It is ours.
+        unsafe { (*(*this.as_raw()).aux).xdp_has_frags = true };
+        Ok(this)
     }
 
     pub(super) fn as_raw(&self) -> *mut bindings::bpf_prog {

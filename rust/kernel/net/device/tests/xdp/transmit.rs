@@ -31,7 +31,7 @@ fn transmit<'p>(
 }
 
 /// As [`transmit`], of frames that have to be sent.
-fn transmit_all(
+pub(super) fn transmit_all(
     ring: &mut XdpRing<Wide>,
     program: &Attachment,
     first: usize,
@@ -57,7 +57,7 @@ fn sent(ring: &mut XdpRing<Wide>, first: usize, count: usize, cx: &Poll<'_>) -> 
 }
 
 /// The number of pages that a pool has allocated.
-fn allocated(ring: &XdpRing<Wide>) -> u32 {
+pub(super) fn allocated(ring: &XdpRing<Wide>) -> u32 {
     // SAFETY: The ring is in use.
     unsafe { (*ring.pool().as_ptr()).pages_state_hold_cnt }
 }

@@ -40,6 +40,7 @@ use crate::desc::{
     RxInfo,
     RxStatus,
     TxData,
+    TX_MAX_PACKET,
     TX_MIN_LEN, //
 };
 
@@ -173,15 +174,26 @@ buffers!(
 
 impl XdpFormat for Xdp {
     const MIN_LEN: u16 = TX_MIN_LEN;
+    const MAX_LEN: u16 = TX_MAX_PACKET as u16;
 
     #[inline(always)]
-    fn tx_descriptor(address: u64, len: u16) -> [u64; 2] {
-        desc::tx_whole_frame(address, len)
+    fn is_end(status: u64) -> bool {
+        RxStatus::from_raw(status).eop()
+    }
+
+    #[inline(always)]
+    fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2] {
+        desc::tx_part(address, len, total, is_last)
     }
 
     #[inline(always)]
     fn is_sent(status: u64) -> bool {
         TxData::from_raw(status).dd()
+    }
+
+    #[inline(always)]
+    fn goes_on(status: u64) -> bool {
+        !TxData::from_raw(status).eop()
     }
 }
 

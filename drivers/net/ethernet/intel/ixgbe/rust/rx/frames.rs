@@ -278,7 +278,7 @@ pub(super) fn take_xdp(
     list.push(skb, words.info.protocol());
 }
 
-/// Drops a buffer that no program can see: of a damaged frame, or of one that takes several.
+/// Drops what no program can see: a damaged frame, or a part of one.
 #[cold]
 pub(super) fn refuse(frames: &mut Assembler, status: RxStatus, counters: &PollCounters) {
     if status.rxe() {

@@ -2,8 +2,8 @@
 
 //! The receive ring for programs of users (XDP).
 //!
-//! Each frame is in one buffer, by the limit to the MTU. A program that is detached leaves the ring
-//! as it is: then, its frames may take several buffers, as those of other rings.
+//! A program sees whole frames. Those in several buffers are for programs that can do with them: if
+//! one cannot, the MTU is limited. A program that is detached leaves the ring as it is.
 
 use kernel::{
     device::{
@@ -191,12 +191,14 @@ fn run<'p>(
         let Words { status, info } = words;
         let buff = match done.buff {
             Some(buff)
-                if status.is_whole() && buff.len() >= HEADER_LEN && frames.is_between_frames() =>
+                if status.is_whole()
+                    && buff.head_len() >= HEADER_LEN
+                    && frames.is_between_frames() =>
             {
                 buff
             }
-            // Damaged, or a part of a frame: of one that was longer than the limit when the program
-            // was attached, or one that the NIC lies about.
+            // Damaged, the rest of a frame that began before there was a program, or one that the
+            // NIC lies about.
             _ => {
                 frames::refuse(frames, status, counters);
                 continue;
