@@ -14,8 +14,9 @@ import struct
 import tempfile
 from pathlib import Path
 
-from lib.py import CmdExitFailure, KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
-from lib.py import ksft_eq, ksft_exit, ksft_in, ksft_raises, ksft_run, ksft_variants
+from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, cmd, defer, ethtool, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_raises, ksft_run
+from lib.py import ksft_variants
 from lib.py.bpf import XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, drops_with_metadata, pin
 from lib.py.bpf import redirect_program, xdp_program
 from lib.py.nicmodel import PEERS, NicModelEnv, forwards_after, judged, traffic_intact
@@ -69,27 +70,27 @@ class Programs:
         self._stack.close()
 
 
-def _attach(port, program):
+def attach(port, program):
     """ Attach or replace the program of a port, in its driver. """
     ip(f"-force link set {port.ifname} xdpdrv pinned {program}")
 
 
-def _detach(port):
+def detach(port):
     ip(f"link set {port.ifname} xdpdrv off")
 
 
-def _attach_for_now(cfg, program):
+def attach_for_now(cfg, program):
     """ Attach a program to port 0 until the case ends. """
-    _attach(cfg.ports[0], program)
-    defer(_detach, cfg.ports[0])
+    attach(cfg.ports[0], program)
+    defer(detach, cfg.ports[0])
 
 
-def _attached(cfg, *args, **kwargs):
+def attached(cfg, *args, **kwargs):
     """ Attach a new program to port 0 until the case ends. """
-    _attach_for_now(cfg, cfg.programs.add(*args, **kwargs))
+    attach_for_now(cfg, cfg.programs.add(*args, **kwargs))
 
 
-def _counts(cfg):
+def counts(cfg):
     stats = driver_stats(cfg.ports[0].ifname)
     return [stats[name] for name in ("rx_packets", "rx_xdp_dropped", "rx_xdp_aborted",
                                      "rx_xdp_redirected", "rx_xdp_transmitted")]
@@ -100,14 +101,14 @@ def _counts(cfg):
 def refused(cfg, action, counter):
     """ No frame comes out that a program drops, or fails with. All of them are counted. """
     cfg.settle()
-    _attached(cfg, action)
-    before = _counts(cfg)
+    attached(cfg, action)
+    before = counts(cfg)
     answer = cfg.generate(FRAMES, drain_ms=200, stall_ms=200)
     ksft_eq(answer["sent"], FRAMES)
     ksft_eq(answer["forwarded"], 0)
 
     def counted():
-        return [now - was for now, was in zip(_counts(cfg), before, strict=True)]
+        return [now - was for now, was in zip(counts(cfg), before, strict=True)]
 
     wait_until(lambda: counted()[counter] >= FRAMES, 10, "all frames are counted")
     ksft_eq(counted()[0], FRAMES, "received")
@@ -118,7 +119,7 @@ def refused(cfg, action, counter):
 def passed(cfg, size):
     """ Frames that pass come out as they came in. """
     cfg.settle()
-    _attached(cfg, XDP_PASS)
+    attached(cfg, XDP_PASS)
     cfg.check_forwarded(FRAMES, size)
 
 
@@ -128,21 +129,21 @@ def passed_jumbo(cfg):
         ip(f"link set {port.ifname} mtu {MAX_MTU}")
         defer(ip, f"link set {port.ifname} mtu 1500")
     cfg.set_up()
-    _attached(cfg, XDP_PASS)
+    attached(cfg, XDP_PASS)
     cfg.settle()
     cfg.check_forwarded(FRAMES, MAX_MTU + 14)
 
 
-def _back(cfg):
+def back(cfg):
     """ Return the fields of a request for frames that leave by the port that they come in by. """
     port = cfg.ports[0]
     return {"to": port.number, "expect_ttl": 64, "expect_src_mac": PEERS[0],
             "expect_dst_mac": port.mac()}
 
 
-def _check_sent_back(cfg, count, size=60):
+def check_sent_back(cfg, count, size=60):
     """ Check that frames leave by the port that they have come in by, as they were. """
-    cfg.check_forwarded(count, size, **_back(cfg))
+    cfg.check_forwarded(count, size, **back(cfg))
 
 
 @ksft_variants((60, 128, 1514))
@@ -150,10 +151,10 @@ def sent_back(cfg, size):
     """ Frames that a program sends back leave whole and in order, and are counted. """
     port = cfg.ports[0]
     cfg.settle()
-    _attached(cfg, XDP_TX)
-    before, sent = _counts(cfg)[4], port.stat("tx_packets")
-    _check_sent_back(cfg, FRAMES, size)
-    ksft_eq(_counts(cfg)[4] - before, FRAMES)
+    attached(cfg, XDP_TX)
+    before, sent = counts(cfg)[4], port.stat("tx_packets")
+    check_sent_back(cfg, FRAMES, size)
+    ksft_eq(counts(cfg)[4] - before, FRAMES)
     # The stack may send a packet of its own meanwhile.
     ksft_in(port.stat("tx_packets") - sent - FRAMES, range(10))
 
@@ -163,15 +164,15 @@ def restarted_while_sending(cfg):
     """ Queues get other memory while their frames are sent, and the link stays up. """
     port = cfg.ports[0]
     cfg.settle()
-    _attached(cfg, XDP_TX)
-    flaps = _flaps(port)
-    cfg.start_traffic(flows=64, **_back(cfg))
+    attached(cfg, XDP_TX)
+    flaps = carrier_changes(port)
+    cfg.start_traffic(flows=64, **back(cfg))
     for _ in range(rounds(cfg, 20, 3)):
         for queue in range(cfg.queues):
             restart_rx_queue(port.ifindex(), queue)
     cfg.check_traffic()
-    ksft_eq(_flaps(port), flaps, "changes of the carrier")
-    _check_sent_back(cfg, FRAMES)
+    ksft_eq(carrier_changes(port), flaps, "changes of the carrier")
+    check_sent_back(cfg, FRAMES)
 
 
 @ksft_disruptive
@@ -179,9 +180,9 @@ def link_lost_while_sending(cfg):
     """ The link goes away with frames that were not sent, and comes back. """
     defer(cfg.model.link, 0)
     cfg.settle()
-    _attached(cfg, XDP_TX)
+    attached(cfg, XDP_TX)
     for number in range(rounds(cfg, 6, 2)):
-        cfg.start_traffic(flows=64, stall_ms=100, **_back(cfg))
+        cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
         cfg.traffic.flows()
         cfg.model.link(0, up=False)
         if number % 2:
@@ -191,7 +192,7 @@ def link_lost_while_sending(cfg):
         cfg.model.link(0)
         cfg.card.wait_up()
         cfg.check_traffic()
-        _check_sent_back(cfg, FRAMES)
+        check_sent_back(cfg, FRAMES)
 
 
 @ksft_disruptive
@@ -199,18 +200,18 @@ def closed_while_sending(cfg):
     """ A port goes down with frames that were not sent, and up. """
     port = cfg.ports[0]
     cfg.settle()
-    _attached(cfg, XDP_TX)
-    cfg.start_traffic(flows=64, stall_ms=100, **_back(cfg))
+    attached(cfg, XDP_TX)
+    cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
     for _ in range(rounds(cfg, 10, 2)):
         ip(f"link set {port.ifname} down")
         ip(f"link set {port.ifname} up")
         cfg.card.wait_up()
     cfg.check_traffic()
     cfg.set_up()
-    _check_sent_back(cfg, FRAMES)
+    check_sent_back(cfg, FRAMES)
 
 
-def _listen(port):
+def listen(port):
     sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_TEST))
     sock.bind((port.ifname, ETH_P_TEST))
     sock.settimeout(10)
@@ -226,8 +227,8 @@ def moved(cfg, head, tail):
     frame = mac + PEER + struct.pack("!H", ETH_P_TEST) + bytes(range(1, 100))
     outer = bytes(range(16))[:head]
     expected = frame[:len(frame) + min(tail, 0)] + bytes(max(tail, 0))
-    _attached(cfg, XDP_PASS, head=head, tail=tail)
-    with _listen(port) as sock:
+    attached(cfg, XDP_PASS, head=head, tail=tail)
+    with listen(port) as sock:
         for _ in range(3):
             # The card takes frames to its own address.
             cfg.model.inject(0, mac + outer[6:] + frame if head else frame)
@@ -239,15 +240,40 @@ def metadata(cfg):
     port = cfg.ports[0]
     cfg.settle()
     with drops_with_metadata(port.ifindex()):
-        _attached(cfg, XDP_PASS)
+        attached(cfg, XDP_PASS)
         cfg.check_forwarded(FRAMES)
-        _attach(port, cfg.programs.add(XDP_PASS, meta=True))
+        attach(port, cfg.programs.add(XDP_PASS, meta=True))
         answer = cfg.generate(FRAMES, drain_ms=200, stall_ms=200)
         ksft_eq(answer["forwarded"], 0)
     cfg.check_forwarded(FRAMES)
 
 
-def _veth():
+@ksft_variants(("on", "off"))
+def tag_kept(cfg, strip):
+    """ A frame of a VLAN that passes gets there, whether the card strips its tag or not. """
+    port, number = cfg.ports[0], 291
+    mac = bytes.fromhex(port.mac().replace(":", ""))
+    ethtool(f"-K {port.ifname} rxvlan {strip}")
+    defer(ethtool, f"-K {port.ifname} rxvlan on")
+    ip(f"link add link {port.ifname} name ksft-vlan type vlan id {number}")
+    defer(ip, "link del ksft-vlan")
+    ip("link set ksft-vlan up")
+    cfg.settle()
+    attached(cfg, XDP_PASS)
+    plain = struct.pack("!H", ETH_P_TEST) + bytes(range(1, 100))
+    with listen(Interface("ksft-vlan")) as sock:
+        for _ in range(3):
+            cfg.model.inject(0, mac + PEER + struct.pack("!HH", 0x8100, number) + plain)
+            ksft_eq(sock.recv(2000).hex(), (mac + PEER + plain).hex())
+
+
+def hints(cfg):
+    """ Users can find out which hints a program can ask for. """
+    dev = cfg.netnl.dev_get({"ifindex": cfg.ports[0].ifindex()})
+    ksft_eq(set(dev["xdp-rx-metadata-features"]), {"hash", "vlan-tag"})
+
+
+def veth():
     """ Make a pair of interfaces the first of which takes redirected frames. """
     ends = ("ksft-in", "ksft-out")
     ip(f"link add {ends[0]} type veth peer name {ends[1]}")
@@ -255,11 +281,15 @@ def _veth():
     # It has a poll function with that.
     ethtool(f"-K {ends[1]} gro on")
     for end in ends:
+        # Its own packets are not counted.
+        own = Path(f"/proc/sys/net/ipv6/conf/{end}/disable_ipv6")
+        if own.exists():
+            own.write_text("1", encoding="ascii")
         ip(f"link set {end} up")
     return [Interface(end) for end in ends]
 
 
-def _wait_for(interface, packets):
+def wait_for(interface, packets):
     """ Wait until an interface has received so many packets, and no more. """
     wait_until(lambda: netdev_stat(interface.ifname, "rx_packets") >= packets, 10,
                f"{packets} packets have arrived")
@@ -269,18 +299,18 @@ def _wait_for(interface, packets):
 def redirected(cfg):
     """ Frames that a program redirects arrive there, all of them and whole. """
     cfg.settle()
-    into, out = _veth()
-    _attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex())))
-    before = _counts(cfg)[3]
+    into, out = veth()
+    attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex())))
+    before = counts(cfg)[3]
     expected = netdev_stat(out.ifname, "rx_packets")
     for count in (1, 15, 16, 17, FRAMES):
         expected += count
         ksft_eq(cfg.generate(count, drain_ms=50, stall_ms=200)["forwarded"], 0)
-        _wait_for(out, expected)
-    ksft_eq(_counts(cfg)[3] - before, FRAMES + 49)
+        wait_for(out, expected)
+    ksft_eq(counts(cfg)[3] - before, FRAMES + 49)
     mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
     frame = mac + PEER + struct.pack("!H", ETH_P_TEST) + bytes(range(100, 200))
-    with _listen(out) as sock:
+    with listen(out) as sock:
         cfg.model.inject(0, frame)
         ksft_eq(sock.recv(2000).hex(), frame.hex())
 
@@ -288,16 +318,16 @@ def redirected(cfg):
 @ksft_disruptive
 def target_goes_away(cfg):
     """ Under traffic, the interface goes away that frames are redirected to. """
-    into, _ = _veth()
-    _attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex())))
-    before = _counts(cfg)
+    into, _ = veth()
+    attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex())))
+    before = counts(cfg)
     with repeated(cfg.generate, FRAMES):
-        wait_until(lambda: _counts(cfg)[3] > before[3], 30, "frames are redirected")
+        wait_until(lambda: counts(cfg)[3] > before[3], 30, "frames are redirected")
         ip(f"link del {into.ifname}")
-        wait_until(lambda: _counts(cfg)[2] > before[2], 30, "frames cannot be redirected")
+        wait_until(lambda: counts(cfg)[2] > before[2], 30, "frames cannot be redirected")
 
 
-def _flaps(port):
+def carrier_changes(port):
     return port.attr("carrier_changes")
 
 
@@ -306,40 +336,40 @@ def replaced_without_loss(cfg):
     """ Programs are replaced while frames pass, none of which is lost. """
     port, programs = cfg.ports[0], [cfg.programs.add(XDP_PASS) for _ in range(2)]
     cfg.settle()
-    _attached(cfg, XDP_PASS)
-    flaps = _flaps(port)
+    attached(cfg, XDP_PASS)
+    flaps = carrier_changes(port)
 
     def replace():
         for number in range(rounds(cfg, 30, 4)):
-            _attach(port, programs[number % 2])
+            attach(port, programs[number % 2])
 
     with beside(replace) as replacing:
         while replacing.is_alive():
             cfg.check_forwarded(2000)
-    ksft_eq(_flaps(port), flaps, "changes of the carrier")
+    ksft_eq(carrier_changes(port), flaps, "changes of the carrier")
 
 
 @ksft_disruptive
 def attached_under_traffic(cfg):
     """ Programs come and go under traffic over all queues, and the link stays up. """
     cfg.start_traffic(flows=64)
-    flaps = [_flaps(port) for port in cfg.ports]
+    flaps = [carrier_changes(port) for port in cfg.ports]
     for _ in range(rounds(cfg, 10, 2)):
         for port in cfg.ports:
-            _attach(port, cfg.programs.add(XDP_PASS))
+            attach(port, cfg.programs.add(XDP_PASS))
         for port in cfg.ports:
-            _detach(port)
+            detach(port)
             # Back to the buffers of before.
             for queue in range(cfg.queues):
                 restart_rx_queue(port.ifindex(), queue)
-    ksft_eq([_flaps(port) for port in cfg.ports], flaps, "changes of the carrier")
+    ksft_eq([carrier_changes(port) for port in cfg.ports], flaps, "changes of the carrier")
 
 
 @ksft_disruptive
 def settings_with_a_program(cfg):
     """ A port that gets other rings and queues, or goes down and up, keeps its program. """
     port = cfg.ports[0]
-    _attached(cfg, XDP_DROP)
+    attached(cfg, XDP_DROP)
     for change in (f"ethtool -G {port.ifname} rx 128", f"ethtool -G {port.ifname} rx 512",
                    f"ethtool -L {port.ifname} combined 1",
                    f"ethtool -L {port.ifname} combined {cfg.queues}",
@@ -348,10 +378,10 @@ def settings_with_a_program(cfg):
                    f"ip link set {port.ifname} down"):
         cmd(change)
         cfg.set_up()
-        before = _counts(cfg)[1]
+        before = counts(cfg)[1]
         # The shortest ring has room for all of them.
         cfg.generate(100, drain_ms=50)
-        ksft_eq(_counts(cfg)[1] - before, 100, change)
+        ksft_eq(counts(cfg)[1] - before, 100, change)
 
 
 @ksft_disruptive
@@ -361,8 +391,8 @@ def detached_with_longer_frames(cfg):
         ip(f"link set {port.ifname} mtu 2000")
         defer(ip, f"link set {port.ifname} mtu 1500")
     cfg.set_up()
-    _attach(cfg.ports[0], cfg.programs.add(XDP_PASS))
-    _detach(cfg.ports[0])
+    attach(cfg.ports[0], cfg.programs.add(XDP_PASS))
+    detach(cfg.ports[0])
     for port in cfg.ports:
         ip(f"link set {port.ifname} mtu 9000")
     cfg.set_up()
@@ -372,16 +402,16 @@ def detached_with_longer_frames(cfg):
 
 @ksft_disruptive
 def too_long(cfg):
-    """ With a program, frames are no longer than a buffer, and the user gets to know. """
+    """ With most programs, frames are no longer than a buffer, and the user gets to know. """
     port, program = cfg.ports[0], cfg.programs.add(XDP_PASS)
     ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
     defer(ip, f"link set {port.ifname} mtu 1500")
     with ksft_raises(CmdExitFailure) as raised:
-        _attach(port, program)
+        attach(port, program)
     ksft_in(f"the MTU is more than {MAX_MTU}", str(raised.exception))
     ip(f"link set {port.ifname} mtu {MAX_MTU}")
-    _attach(port, program)
-    defer(_detach, port)
+    attach(port, program)
+    defer(detach, port)
     with ksft_raises(CmdExitFailure):
         ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
 
@@ -400,38 +430,42 @@ def no_lro(cfg):
     defer(ethtool, f"-K {port.ifname} lro off")
     ksft_eq(_lro(port), True)
     with ksft_raises(CmdExitFailure) as raised:
-        _attach(port, program)
+        attach(port, program)
     ksft_in("LRO is on", str(raised.exception))
     ethtool(f"-K {port.ifname} lro off")
-    _attach(port, program)
-    defer(_detach, port)
+    attach(port, program)
+    defer(detach, port)
     cmd(f"ethtool -K {port.ifname} lro on", fail=False)
     ksft_eq(_lro(port), False)
 
 
-def main():
-    """ Ksft boiler plate main """
-
-    with NicModelEnv(__file__, ["ixgbe_rust"], "XDP in ixgbe_rust") as cfg:
-        cfg.programs = Programs()
+def run(path, cases):
+    """ Run cases on ports with all queues, and programs with names. """
+    with NicModelEnv(path, ["ixgbe_rust"], "XDP in ixgbe_rust") as cfg:
+        cfg.netnl, cfg.programs = NetdevFamily(), Programs()
         cfg.queues = min(os.cpu_count(), 16)
         try:
             cfg.set_up()
             for port in cfg.ports:
                 cmd(f"ethtool -L {port.ifname} combined {cfg.queues}", fail=False)
             cfg.set_up()
-            ksft_run(judged([refused, passed, passed_jumbo, moved, metadata, sent_back,
-                             restarted_while_sending, link_lost_while_sending,
-                             closed_while_sending, forwards_after("sending"),
-                             redirected, target_goes_away, forwards_after("redirecting"),
-                             replaced_without_loss, forwards_after("replacing"),
-                             attached_under_traffic, traffic_intact("attaching"),
-                             forwards_after("attaching"), settings_with_a_program,
-                             detached_with_longer_frames, too_long, no_lro,
-                             forwards_after("all")]), args=(cfg, ))
+            ksft_run(judged(cases), args=(cfg, ))
         finally:
             cfg.programs.close()
     ksft_exit()
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    run(__file__, [refused, passed, passed_jumbo, moved, metadata, tag_kept, hints, sent_back,
+                   restarted_while_sending, link_lost_while_sending, closed_while_sending,
+                   forwards_after("sending"), redirected, target_goes_away,
+                   forwards_after("redirecting"), replaced_without_loss,
+                   forwards_after("replacing"), attached_under_traffic,
+                   traffic_intact("attaching"), forwards_after("attaching"),
+                   settings_with_a_program, detached_with_longer_frames, too_long, no_lro,
+                   forwards_after("all")])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ _BPF = {"x86_64": 321, "aarch64": 280}
 _PROG_LOAD, _OBJ_PIN, _LINK_CREATE = 5, 6, 28
 _SCHED_CLS, _XDP = 3, 6
 _TCX_INGRESS = 46
+_HAS_FRAGS = 1 << 5
 _REDIRECT, _ADJUST_HEAD, _ADJUST_META, _ADJUST_TAIL = 23, 44, 54, 65
 XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, XDP_REDIRECT = range(5)
 TCX_NEXT, TCX_DROP = -1, 2
@@ -37,22 +38,23 @@ def _op(code, dst=0, src=0, off=0, imm=0):
     return struct.pack("<BBhi", code, src << 4 | dst, off, imm)
 
 
-def _load(kind, code):
+def _load(kind, code, flags=0):
     """ Load a program, and return its file descriptor. """
     insns, name = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
     log = ctypes.create_string_buffer(1 << 16)
     try:
         return _bpf(_PROG_LOAD, struct.pack(
-            "<IIQQIIQ", kind, len(code) // 8, ctypes.addressof(insns), ctypes.addressof(name),
-            1, len(log), ctypes.addressof(log)))
+            "<IIQQIIQII", kind, len(code) // 8, ctypes.addressof(insns), ctypes.addressof(name),
+            1, len(log), ctypes.addressof(log), 0, flags))
     except OSError as error:
         raise OSError(error.errno, f"{error.strerror}: {log.value.decode()}") from error
 
 
-def xdp_program(action, head=0, tail=0, meta=False):
+def xdp_program(action, head=0, tail=0, meta=False, frags=False):
     """
     Load an XDP program that moves the start and the end of each frame by so many bytes, puts
-    metadata in front of it, and returns the action. It aborts if it cannot do that.
+    metadata in front of it, and returns the action. It aborts if it cannot do that. With @frags, it
+    can do with frames in several buffers.
     """
     moves = [(_ADJUST_HEAD, head), (_ADJUST_TAIL, tail), (_ADJUST_META, -_METASIZE if meta else 0)]
     steps = []
@@ -72,13 +74,13 @@ def xdp_program(action, head=0, tail=0, meta=False):
         if step is not ends:
             step += _op(_IF_NOT_ZERO, 0, off=(len(code) - 16) // 8)
         code = step + code
-    return _load(_XDP, _op(_COPY, 6, 1) + code)
+    return _load(_XDP, _op(_COPY, 6, 1) + code, _HAS_FRAGS if frags else 0)
 
 
-def redirect_program(ifindex):
+def redirect_program(ifindex, frags=False):
     """ Load an XDP program that redirects each frame to an interface. """
     return _load(_XDP, _op(_MOVE, 1, imm=ifindex) + _op(_MOVE, 2) + _op(_CALL, imm=_REDIRECT)
-                 + _op(_EXIT))
+                 + _op(_EXIT), _HAS_FRAGS if frags else 0)
 
 
 @contextlib.contextmanager
