@@ -133,6 +133,16 @@ def has_carrier(name: str) -> bool:
     return Path(f"/sys/class/net/{name}/operstate").read_text().strip() == "up"
 
 
+def hash_ports(name: str) -> None:
+    """Have the ports of UDP hashed, too, which some programs take for granted."""
+    for flow in ("udp4", "udp6"):
+        # Not every driver can.
+        subprocess.run(
+            ["ethtool", "-N", name, "rx-flow-hash", flow, "sdfn"],
+            capture_output=True, timeout=COMMAND_TIME, check=False,
+        )  # fmt: skip
+
+
 class Bench:
     """The ports and the cables between them."""
 
@@ -173,6 +183,7 @@ class Bench:
         run(f"ip -n {PEER} route add {PREFIX_V6} via {V6[0]}")
         if directed():
             direct(local)
+            hash_ports(local)
         self.check()
         return {
             "NETIF": local, "REMOTE_TYPE": "netns", "REMOTE_ARGS": PEER,
