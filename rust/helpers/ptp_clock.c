@@ -3,7 +3,7 @@
 #include <linux/ptp_clock_kernel.h>
 #include <linux/timecounter.h>
 
-/* What calls these is built in, so a core that is a module is out of reach. */
+/* The callers are built in, so a core that is a module is out of reach. */
 __rust_helper struct ptp_clock *
 rust_helper_ptp_clock_register_builtin(struct ptp_clock_info *info,
 				       struct device *parent)

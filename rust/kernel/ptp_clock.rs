@@ -235,6 +235,12 @@ impl PtpClock {
         self.owner.store(ptr::null_mut(), Release);
     }
 
+    /// The callbacks, as the core has them.
+    #[cfg(CONFIG_KUNIT)]
+    pub(crate) fn info(&self) -> *mut bindings::ptp_clock_info {
+        self.info.get()
+    }
+
     /// The owner of a clock, from a callback.
     ///
     /// # Safety

@@ -22,6 +22,8 @@ mod nics;
 mod ops_lock;
 mod plain;
 mod pool;
+#[cfg(CONFIG_PTP_1588_CLOCK = "y")]
+mod ptp_clock;
 mod queues;
 mod reconfigure;
 mod registered;

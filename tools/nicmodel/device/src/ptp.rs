@@ -12,7 +12,6 @@ use crate::device::Device;
 use crate::fault::Kind;
 use crate::link::Speed;
 use crate::packet::{UDP, be16, parse};
-use crate::regs::bits::Register;
 use crate::regs::offset;
 use crate::regs::ptp::{Etqf, Rxmtrl, Timinca, Tsyncrxctl, Tsynctxctl};
 

@@ -59,9 +59,9 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
     ("rate-limiter", Some("C and DPDK ixgbe_start_hw_gen2()")),
     (
         "tx-requests",
-        Some("82599 4.6.11.3.4 in TinyNF; ixy ixgbe_init_tx()"),
+        Some("X550 4.6.11.3.4; 82599 4.6.11.3.4 in TinyNF"),
     ),
-    ("dca-rxctrl", Some("82599 4.6.7.1 in TinyNF; ixy")),
+    ("dca-rxctrl", Some("82599 4.6.7, 8.2.3.11.1 in TinyNF")),
     ("srrctl", Some("82599 8.2.3.8.7, 7.1.10 in TinyNF")),
     (
         "rsc-buffers",
@@ -128,7 +128,10 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
     ("tx-ifcs", Some("X550 7.2.3.2.4")),
     ("tx-padding", Some("X550 7.2.3.2.4")),
     ("tx-paylen", Some("X550 7.2.3.2.4")),
-    ("tx-buffer", Some("X550 7.2.3.2.4; C IXGBE_MAX_TXD_PWR")),
+    (
+        "tx-buffer",
+        Some("X550 7.2.3.2.4; FreeBSD isc_tx_maxsegsize"),
+    ),
     (
         "tx-descriptors",
         Some("X550 7.2.1.1; DPDK ixgbe_prep_pkts()"),

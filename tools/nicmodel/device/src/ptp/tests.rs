@@ -8,6 +8,7 @@ use crate::card::{Card, TX_DATA, part, whole};
 use crate::descriptor::TxData;
 use crate::module::{self, Module};
 use crate::packet::put_be16;
+use crate::regs::bits::Register;
 use crate::testing::udp_frame;
 
 /// The increment of the C driver at 10 Gb/s: 6.4 ns, with 21 bits of fractions.

@@ -178,9 +178,8 @@ impl Driver for PortDriver {
     }
 
     fn reset<'bound>(port: Pin<&Port<'bound>>, _netdev: &Device, _rtnl: &mut Rtnl) -> Result {
-        port.ptp.hold(&port.bar);
+        port.ptp.was_reset();
         hw::reset(port.pdev.as_ref(), &port.bar)?;
-        port.ptp.count(&port.bar);
         // The rest is `start()`'s, if the port is up.
         port.stop_link();
         Ok(())

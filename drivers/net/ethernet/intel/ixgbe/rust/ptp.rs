@@ -94,24 +94,25 @@ const PERIOD_MS: u32 = 30_000;
 /// The length of the NIC's cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scale {
-    /// What a cycle adds to the counter.
+    /// A cycle adds this to the counter.
     increment: u32,
     /// Bits of a nanosecond's fraction in the counter.
     shift: u32,
 }
 
 impl Scale {
-    /// At 10 Gb/s and without a link, a cycle has 6.4 ns: 24 bits have 21 of a fraction for that.
+    /// At 10 Gb/s and without a link: 64 tenths of a nanosecond. In the 24 bits of an increment,
+    /// there are 21 for fractions then.
     const FAST: Self = Self {
         increment: 0xcc_cccc,
         shift: 21,
     };
-    /// At 1 Gb/s it has 64 ns.
+    /// At 1 Gb/s: ten times as long.
     const GIGABIT: Self = Self {
         increment: 0x80_0000,
         shift: 17,
     };
-    /// At 100 Mb/s it has 640 ns.
+    /// At 100 Mb/s: a hundred times as long.
     const SLOW: Self = Self {
         increment: 0xa0_0000,
         shift: 14,
@@ -146,7 +147,7 @@ impl Scale {
 enum Time {
     /// The NIC counts.
     Counted(TimeCounter),
-    /// The NIC is being reset: the time was this at that moment.
+    /// The port is down, or its NIC being reset: the time was this at that moment.
     Held(u64, Instant<BootTime>),
 }
 
@@ -158,6 +159,8 @@ struct Waiting {
 
 struct State {
     time: Time,
+    /// When the counter was read last, for a time that goes on from there.
+    advanced: Instant<BootTime>,
     scale: Scale,
     offset: ScaledPpm,
     waiting: Option<Waiting>,
@@ -217,7 +220,9 @@ impl State {
     fn advance(&mut self, bar: &Bar0<'_>) -> Result<u64> {
         match &mut self.time {
             Time::Counted(counter) => {
-                Ok(counter.advance(read_counter(bar, &mut SystemTimestamp::none())?))
+                let now = read_counter(bar, &mut SystemTimestamp::none())?;
+                self.advanced = Instant::now();
+                Ok(counter.advance(now))
             }
             Time::Held(nanoseconds, since) => Ok(Self::held(*nanoseconds, *since)),
         }
@@ -225,11 +230,15 @@ impl State {
 
     /// Has the clock go on without the NIC.
     fn hold(&mut self, bar: &Bar0<'_>) {
+        // A NIC that is gone has not been read.
+        let _ = self.advance(bar);
+        self.lose();
+    }
+
+    /// The same, of a NIC that has been reset already.
+    fn lose(&mut self) {
         if let Time::Counted(counter) = &self.time {
-            let last = counter.last();
-            // If the NIC is gone, what has passed since is lost.
-            let now = self.advance(bar).unwrap_or(last);
-            self.time = Time::Held(now, Instant::now());
+            self.time = Time::Held(counter.last(), self.advanced);
         }
     }
 
@@ -243,6 +252,7 @@ impl State {
             // All shifts are valid.
             if let Ok(counter) = TimeCounter::new(self.scale.cycles(), 0, now) {
                 self.time = Time::Counted(counter);
+                self.advanced = Instant::now();
             }
         }
     }
@@ -290,6 +300,7 @@ impl Ptp {
             state <- new_spinlock!(
                 State {
                     time: Time::Held(now, Instant::now()),
+                    advanced: Instant::now(),
                     scale: Scale::FAST,
                     offset: ScaledPpm::ZERO,
                     waiting: None,
@@ -308,10 +319,20 @@ impl Ptp {
         f(&mut self.state.lock())
     }
 
-    /// Has the clock go on while the NIC is reset. A packet that waits gets no stamp.
+    /// Has the clock go on while the port is down, or the NIC reset. A packet that waits gets no
+    /// stamp.
     pub(crate) fn hold(&self, bar: &Bar0<'_>) {
+        self.hold_with(|state| state.hold(bar));
+    }
+
+    /// The same, of a NIC that has been reset already.
+    pub(crate) fn was_reset(&self) {
+        self.hold_with(State::lose);
+    }
+
+    fn hold_with(&self, f: impl FnOnce(&mut State)) {
         let waiting = self.with_state(|state| {
-            state.hold(bar);
+            f(state);
             state.waiting.take()
         });
         if let Some(waiting) = waiting {
@@ -343,6 +364,7 @@ impl Ptp {
                 if counter.change(scale.cycles(), now).is_err() {
                     return;
                 }
+                state.advanced = Instant::now();
             }
             state.scale = scale;
             state.set_rate(bar);
@@ -369,12 +391,15 @@ impl Ptp {
     /// Sets the time.
     pub(crate) fn set(&self, bar: &Bar0<'_>, nanoseconds: u64) -> Result {
         self.with_state(|state| {
+            let now = Instant::now();
+
             match &mut state.time {
-                Time::Counted(counter) => counter.set(
-                    read_counter(bar, &mut SystemTimestamp::none())?,
-                    nanoseconds,
-                ),
-                Time::Held(..) => state.time = Time::Held(nanoseconds, Instant::now()),
+                Time::Counted(counter) => {
+                    let read = read_counter(bar, &mut SystemTimestamp::none())?;
+                    counter.set(read, nanoseconds);
+                    state.advanced = now;
+                }
+                Time::Held(..) => state.time = Time::Held(nanoseconds, now),
             }
             Ok(())
         })
@@ -431,7 +456,7 @@ impl Ptp {
                     .try_with_kind(kind)
                     .unwrap_or(TSYNCRXCTL::zeroed()),
             );
-            // What is in the latches is of before.
+            // The stamps in the latches are of before.
             let _ = bar.read_once(RXSTMPH);
             if state.waiting.is_none() {
                 let _ = bar.read_once(TXSTMPH);

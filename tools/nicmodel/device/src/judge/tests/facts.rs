@@ -76,6 +76,7 @@ fn rings_have_8192_descriptors_at_most() {
         driver.ring(offset::RDBAL, RX_RING);
         driver.write(offset::RDLEN, length * SIZE);
         driver.set(SRRCTL);
+        driver.write(offset::DCA_RXCTRL, 0);
         driver.set(Rxdctl::ZERO.with_enable(true));
         assert_eq!(driver.broken(), broken.into_iter().collect());
     }

@@ -284,7 +284,7 @@ def stamp_of_another(cfg):
 @ksft_disruptive
 def goes_on(cfg):
     """ The time goes on while the port is down, and its settings last. """
-    cfg.require_driver("ixgbe_rust", why="the clock goes with the port, and comes with another time")
+    cfg.require_driver("ixgbe_rust", why="the clock goes with the port")
     cfg.clock.set(1000 * SECOND)
     start = time.monotonic_ns()
     for state in ("down", "up"):

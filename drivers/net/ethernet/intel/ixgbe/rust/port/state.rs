@@ -397,10 +397,9 @@ impl<'bound> Port<'bound> {
     pub(super) fn quiesce(&self, locks: &mut Locks<'bound>) -> Result {
         let bar = &self.bar;
 
-        // It may have to be reset.
+        // The NIC may have to be reset, and nothing follows the speed of its link meanwhile.
         self.ptp.hold(bar);
         let stopped = hw::stop(self.pdev.as_ref(), bar);
-        self.ptp.count(bar);
         self.filters.is_open.store(false, Relaxed);
         self.stats.save_hw(bar);
         *self.running.get_mut(locks.ops_mut()) = Running::default();
