@@ -30,6 +30,8 @@ _PROOF = 3
 _QUIET = 0.15
 # Modules of the User-Mode Linux kernel that drivers need, and the perf kernel has not as modules.
 _OTHERS = {
+    "drivers/pps/pps_core.ko": "the clocks of NICs need it",
+    "drivers/ptp/ptp.ko": "the abstractions need it: it is built in",
     "lib/dim/dimlib.ko": "the abstractions need it: it is built in",
     "lib/kunit/kunit.ko": "there is no KUnit",
     "lib/glob.ko": "of KUnit",

@@ -4,7 +4,8 @@
 //!
 //! The names are those of the "Intel 82599 10 GbE Controller Datasheet", chapter 8 (Programming
 //! Interface). Registers of the link are in [`medium`], those of the descriptor rings in [`queue`],
-//! those of the flow director in [`director`], of time stamps in [`ptp`], statistics in [`counter`].
+//! those of the flow director in [`director`], of time stamps in [`ptp`], and statistics in
+//! [`counter`].
 
 use kernel::io::register;
 
