@@ -315,8 +315,10 @@ impl Ptp {
     fn with_state<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         // Poll functions take the lock, too. There is no guard where softirqs are threads.
         let _guard = BhGuard::new();
+        // A variable: it is unlocked before the guard is dropped, and lets softirqs run.
+        let mut state = self.state.lock();
 
-        f(&mut self.state.lock())
+        f(&mut state)
     }
 
     /// Has the clock go on while the port is down, or the NIC reset. A packet that waits gets no
