@@ -4,6 +4,13 @@
 //! and logs what happens to it.
 
 mod log;
+mod optional;
+mod packets;
+
+use self::packets::{
+    forward,
+    receive, //
+};
 
 pub(in crate::net::device) use self::log::{
     Event,
@@ -21,36 +28,13 @@ use super::{
         },
         deferring::Deferring,
         ethtool::{
-            rxfh::{
-                FlowType,
-                RxfhChange,
-                RxfhFields,
-                RxfhOps, //
-            },
-            rxnfc::{
-                FlowAction,
-                FlowRule,
-                FlowRules,
-                RxnfcOps, //
-            },
-            statistics::{
-                Statistics,
-                StatisticsOps, //
-            },
+            rxnfc::FlowRules,
             wol::{
                 WakePacket,
-                WakePackets,
-                WolOps, //
+                WakePackets, //
             }, //
         },
-        features::{
-            FeaturesChange,
-            FeaturesOps, //
-        },
-        features_check::FeaturesCheckOps,
-        ops,
         Driver,
-        ExtAck,
         Feature,
         Features,
         Info,
@@ -58,7 +42,6 @@ use super::{
         MacAddress,
         MtuChange,
         Opening,
-        OpsLocked,
         OptionalOps,
         Rtnl,
         RxMode,
@@ -78,7 +61,6 @@ use crate::{
         Bound, //
     },
     devres::Devres,
-    interrupt::local_interrupt_disable,
     irq::IrqRequest,
     net::{
         device::Device,
@@ -92,8 +74,7 @@ use crate::{
         },
         skbuff::{
             SkBuff,
-            TxSkBuff,
-            UniqueSkBuff, //
+            TxSkBuff, //
         }, //
     },
     new_spinlock,
@@ -113,11 +94,6 @@ use crate::{
     }, //
 };
 
-#[cfg(CONFIG_PAGE_POOL)]
-use crate::net::rx_list::{
-    Protocol,
-    RxList, //
-};
 use core::mem::ManuallyDrop;
 
 // SAFETY: `device::Device` is a transparent wrapper of `struct device`, which is not freed while it
@@ -581,175 +557,6 @@ impl Driver for Dummy {
         .wol();
 }
 
-impl FeaturesOps for Dummy {
-    fn set_features<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        _features: Features,
-        _locks: &mut Locks<'bound>,
-    ) -> Result<FeaturesChange> {
-        data.log.add(Event::Features);
-        if data.log.restart_features.load(Relaxed) != 0 {
-            Ok(FeaturesChange::Restart)
-        } else {
-            Ok(FeaturesChange::Live)
-        }
-    }
-
-    fn fix_features<'bound>(
-        _data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        wanted: Features,
-    ) -> Features {
-        wanted
-    }
-}
-
-impl FeaturesCheckOps for Dummy {
-    fn features_check<'bound>(
-        data: Pin<&Data<'bound>>,
-        skb: &SkBuff,
-        features: Features,
-    ) -> Features {
-        data.log.features_checks.fetch_add(1, Relaxed);
-        // It cannot do anything for packets of this length, and claims another feature.
-        if skb.len() == 64 {
-            features.without(Feature::ChecksumAny).with(Feature::RxHash)
-        } else {
-            features
-        }
-    }
-}
-
-impl RxfhOps for Dummy {
-    const RXFH_INDIR_SIZE: usize = 0;
-    const RXFH_KEY_SIZE: usize = 0;
-
-    fn rxfh<'bound>(
-        _data: Pin<&Data<'bound>>,
-        _table: Option<&mut [u32]>,
-        _key: Option<&mut [u8]>,
-        _lock: &mut OpsLocked<'bound>,
-    ) {
-    }
-
-    fn set_rxfh<'bound>(
-        _data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        _change: RxfhChange<'_>,
-        _lock: &mut OpsLocked<'bound>,
-        _extack: &ExtAck<'_>,
-    ) -> Result {
-        Err(EOPNOTSUPP)
-    }
-
-    fn rxfh_fields<'bound>(
-        data: Pin<&Data<'bound>>,
-        flow: FlowType,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> RxfhFields {
-        if flow == FlowType::UdpIpv4 && data.log.udp_ports.load(Relaxed) != 0 {
-            RxfhFields::AddressesAndPorts
-        } else {
-            RxfhFields::Addresses
-        }
-    }
-
-    fn set_rxfh_fields<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        flow: FlowType,
-        fields: RxfhFields,
-        _lock: &mut OpsLocked<'bound>,
-        extack: &ExtAck<'_>,
-    ) -> Result {
-        if flow != FlowType::UdpIpv4 {
-            return Err(extack.refuse(EBUSY, c"busy"));
-        }
-        let ports = u32::from(fields == RxfhFields::AddressesAndPorts);
-        data.log.udp_ports.store(ports, Relaxed);
-        Ok(())
-    }
-}
-
-impl StatisticsOps for Dummy {
-    fn statistics<'bound>(
-        data: Pin<&Data<'bound>>,
-        dev: &Device,
-        statistics: &mut Statistics<'_>,
-        _lock: &mut OpsLocked<'bound>,
-    ) {
-        // The core has begun to register it.
-        //
-        // SAFETY: The device is valid.
-        let is_initialized = unsafe {
-            bindings::kobject::state_initialized_raw(&raw const (*dev.as_raw()).dev.kobj)
-        };
-        if is_initialized == 0 {
-            data.log.uninitialized.fetch_add(1, Relaxed);
-        }
-
-        for index in 0..data.log.statistics.load(Relaxed) {
-            statistics.add(fmt!("statistic_{index}"), u64::from(index) + 1);
-        }
-    }
-}
-
-impl WolOps for Dummy {
-    fn arm_wake_up<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        packets: WakePackets,
-        _locks: &mut Locks<'bound>,
-    ) {
-        let armed = WAKE.iter().filter(|one| packets.contains(**one));
-
-        data.log.add(Event::Armed);
-        data.log
-            .armed
-            .store(armed.fold(0, |bits, one| bits | *one as u32), Relaxed);
-    }
-}
-
-impl RxnfcOps for Dummy {
-    const FLOW_RULES: u32 = 8;
-
-    fn flow_rules<'a, 'bound: 'a>(data: &'a Data<'bound>) -> &'a FlowRules<'bound> {
-        &data.rules
-    }
-
-    fn insert_flow_rule<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        rule: &FlowRule,
-        lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        // The new one is not among them.
-        if data
-            .rules
-            .iter(lock)
-            .any(|other| other.location == rule.location)
-        {
-            return Err(EEXIST);
-        }
-        if data.log.refuse.load(Relaxed) == queue_of(rule.action) {
-            return Err(EBUSY);
-        }
-        data.log.rules.fetch_add(1 << rule.location, Relaxed);
-        Ok(())
-    }
-
-    fn remove_flow_rule<'bound>(
-        data: Pin<&Data<'bound>>,
-        _dev: &Device,
-        rule: &FlowRule,
-        _lock: &mut OpsLocked<'bound>,
-    ) -> Result {
-        data.log.rules.fetch_sub(1 << rule.location, Relaxed);
-        Ok(())
-    }
-}
-
 /// The packets by which the NIC can wake the machine.
 const WAKE: [WakePacket; 4] = [
     WakePacket::Unicast,
@@ -757,51 +564,6 @@ const WAKE: [WakePacket; 4] = [
     WakePacket::Broadcast,
     WakePacket::Magic,
 ];
-
-/// The queue of a rule, counted from one.
-fn queue_of(action: FlowAction) -> u32 {
-    match action {
-        FlowAction::Drop => 0,
-        FlowAction::Queue(queue) => u32::from(queue) + 1,
-    }
-}
-
-/// Receives a packet that was transmitted.
-fn receive(log: &Log, cx: &Poll<'_>, skb: SkBuff) {
-    let how = log.reception.load(Relaxed);
-
-    let Ok(skb) = skb.into_unique(GFP_ATOMIC) else {
-        return;
-    };
-    if how == Reception::One as u32 || how == Reception::List as u32 {
-        return receive_as(how == Reception::List as u32, true, cx, skb);
-    }
-
-    let off = local_interrupt_disable();
-    // Past GRO.
-    receive_as(how == Reception::ListMasked as u32, false, cx, skb);
-    // SAFETY: There are no requirements.
-    if !unsafe { bindings::irqs_disabled() } {
-        log.unmasked.fetch_add(1, Relaxed);
-    }
-    drop(off);
-}
-
-/// Receives it on a list, or by itself.
-fn receive_as(list: bool, merged: bool, cx: &Poll<'_>, skb: UniqueSkBuff) {
-    #[cfg(CONFIG_PAGE_POOL)]
-    if list {
-        let protocol = if merged {
-            Protocol::Other
-        } else {
-            Protocol::Udp
-        };
-        return RxList::new(cx).push(skb, protocol);
-    }
-    #[cfg(not(CONFIG_PAGE_POOL))]
-    let _ = (list, merged);
-    cx.receive(skb);
-}
 
 /// Raises the interrupts of the queue and of events, and lets both handlers end.
 fn interrupt_early(log: &Log) {
@@ -830,23 +592,5 @@ fn wait_for_stop(dev: &Device) {
             break;
         }
         udelay(Delta::from_millis(1));
-    }
-}
-
-/// Transmits packets from within a poll function, as the stack of a router does.
-fn forward(log: &Log, dev: &Device) {
-    for _ in 0..log.forward.xchg(0, Relaxed) {
-        if let Ok(skb) = fixture::packet(GFP_ATOMIC) {
-            fixture::transmit(skb, dev.as_raw());
-        }
-    }
-    if log.take_queue.xchg(0, Relaxed) != 0 {
-        // SAFETY: The device is registered.
-        let inner = unsafe { ops::inner::<Dummy>(dev.as_raw()) };
-        let mut tx = None;
-        inner.exchange_tx(0, &mut tx);
-        log.add(Event::QueueTaken);
-        // And gives it back.
-        inner.exchange_tx(0, &mut tx);
     }
 }
