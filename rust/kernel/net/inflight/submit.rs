@@ -83,7 +83,8 @@ pub enum Refusal {
     TooLong,
     /// The packet has no bytes.
     Empty,
-    /// The packet needs more than one descriptor, see [`TxProducer::submit_one`].
+    /// The packet needs more than one descriptor, or the time at which it is sent, see
+    /// [`TxProducer::submit_one`].
     Several,
     /// The packet could not be mapped for DMA.
     Mapping,
@@ -205,23 +206,25 @@ impl<'a> TxProducer<'a> {
         self.submit_several(skb, contexts.get(), Some(split), &mut emit)
     }
 
-    /// Puts a packet into flight that takes one descriptor, as nearly all forwarded packets do.
+    /// Puts a packet into flight that takes one descriptor, and whose sender does not want to know
+    /// when it is sent, as nearly all forwarded packets do.
     ///
     /// This is [`Self::submit`] without the parts that such a packet does not need; `emit` is
     /// called once.
     ///
     /// # Errors
     ///
-    /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more: pass it
-    /// to [`Self::submit`].
+    /// As [`Self::submit`], and [`Refusal::Several`] if the packet is empty or takes more, or has a
+    /// sender that wants its time, by whatever clock: pass it to [`Self::submit`].
     #[inline(always)]
     pub fn submit_one<P: Outgoing>(
         &mut self,
         skb: P,
         emit: impl FnOnce(usize, Segment),
     ) -> Result<Submitted, Refused<P>> {
-        let len = skb.as_skb().len();
-        if is_nonlinear(skb.as_skb()) || len == 0 || len > self.single_len {
+        let packet = skb.as_skb();
+        let len = packet.len();
+        if is_nonlinear(packet) || len == 0 || len > self.single_len || packet.wants_any_time() {
             return refuse(Refusal::Several, skb);
         }
         // One descriptor stays unused.
@@ -236,8 +239,6 @@ impl<'a> TxProducer<'a> {
         };
 
         let skb: SkBuff = skb.into();
-        // SAFETY: By the type invariants; the packet is transmitted now.
-        unsafe { skb.take_tx_timestamp(self.netdev) };
         let slot = batch.slot();
         let addr = bus_address(record.addr());
         let bytes = record.len();

@@ -549,6 +549,17 @@ pub(super) mod cases {
         assert!(several(UniqueSkBuff::alloc(64, GFP_KERNEL)?.into()));
         assert!(several(linear(1025)?));
         assert!(several(scattered(60, 40)?));
+        for flag in [
+            bindings::SKBTX_SW_TSTAMP,
+            bindings::SKBTX_HW_TSTAMP_NOBPF,
+            bindings::SKBTX_BPF,
+        ] {
+            let skb = linear(60)?;
+
+            // SAFETY: The packet is ours.
+            unsafe { (*skb.shared_info()).tx_flags |= flag as u8 };
+            assert!(several(skb));
+        }
         assert!(rx.records.is_empty());
 
         let mut written = None;

@@ -38,6 +38,17 @@ impl SkBuff {
         u32::from(unsafe { (*self.shared_info()).tx_flags }) & WANTED != 0
     }
 
+    /// Whether the sender wants to know when the packet is sent, by the clock of the NIC or by the
+    /// system's.
+    #[inline(always)]
+    pub(in crate::net) fn wants_any_time(&self) -> bool {
+        const WANTED: u32 =
+            bindings::SKBTX_HW_TSTAMP_NOBPF | bindings::SKBTX_SW_TSTAMP | bindings::SKBTX_BPF;
+
+        // SAFETY: The shared info of a valid packet is valid.
+        u32::from(unsafe { (*self.shared_info()).tx_flags }) & WANTED != 0
+    }
+
     /// Promises the sender of a packet, which is about to be sent, the time at which the NIC does.
     ///
     /// Until that is known, there is one more reference to the packet. Meanwhile the sender gets no

@@ -165,7 +165,6 @@ impl TxRing<'_> {
             && skb.partial_checksum().is_none()
             && skb.vlan_tag().is_none()
             && !skb.has_fcs()
-            && !port.ptp.is_wanted(&skb)
             // The queue need not be stopped after this packet.
             && self.producer.free_seen() > ENOUGH;
         if !is_ordinary {
@@ -183,7 +182,7 @@ impl TxRing<'_> {
 
         match submitted {
             Ok(submitted) => self.sent(&port.bar, queue, counters, submitted.bytes, more),
-            // It takes several descriptors, or is refused there, too.
+            // It takes several descriptors, or a time stamp, or is refused there, too.
             Err(refused) => self.xmit_any(port, queue, counters, refused.skb, more),
         }
     }
