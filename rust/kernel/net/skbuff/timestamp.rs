@@ -51,9 +51,10 @@ impl SkBuff {
 
     /// Promises the sender of a packet, which is about to be sent, the time at which the NIC does.
     ///
-    /// Until that is known, there is one more reference to the packet. Meanwhile the sender gets no
-    /// time in software, unless it has asked for both.
-    pub fn promise_timestamp(&self) -> TxTimestamp {
+    /// Until that is known, there is one more reference to the packet: those who have a
+    /// [`UniqueSkBuff`], or one that the stack may get back, cannot call this. Meanwhile the sender
+    /// gets no time in software, unless it has asked for both.
+    pub fn promise_timestamp(&mut self) -> TxTimestamp {
         let raw = self.as_raw();
 
         // SAFETY: The packet is valid, and we add a reference for the result. As in C, whoever

@@ -478,7 +478,7 @@ impl Ptp {
 
     /// Gets ready for the stamp of a packet that is about to be sent. Returns whether it is to be
     /// stamped: only one at a time can be.
-    pub(crate) fn begin_tx(&self, bar: &Bar0<'_>, skb: &SkBuff) -> bool {
+    pub(crate) fn begin_tx(&self, bar: &Bar0<'_>, skb: &mut SkBuff) -> bool {
         self.with_state(|state| {
             if state.waiting.is_some() {
                 self.counters.tx_hwtstamp_skipped.add(1);

@@ -212,7 +212,7 @@ impl TxRing<'_> {
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
         };
-        let Ok((skb, offload)) = Offload::prepare(skb.into()) else {
+        let Ok((mut skb, offload)) = Offload::prepare(skb.into()) else {
             counters.tx_refused.add(1);
             self.doorbell_if_last(bar, queue, counters, more);
             return Xmit::Taken;
@@ -228,7 +228,8 @@ impl TxRing<'_> {
             split,
         } = offload;
         // The NIC would stamp only one of the parts of a packet that is split.
-        let stamped = split.is_none() && port.ptp.is_wanted(&skb) && port.ptp.begin_tx(bar, &skb);
+        let stamped =
+            split.is_none() && port.ptp.is_wanted(&skb) && port.ptp.begin_tx(bar, &mut skb);
         if stamped {
             template = template.with_timestamp();
         }
