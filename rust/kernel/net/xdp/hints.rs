@@ -91,7 +91,8 @@ impl<F: HintFormat> HintOps<F> {
     /// # Safety
     ///
     /// Must only be called by a program that runs with the frame of a [`Context`]. The other
-    /// pointers must be valid for writing.
+    /// pointers must be valid for writing, but need not be aligned: the verifier of programs does
+    /// not look at that.
     unsafe extern "C" fn hash(
         frame: *const bindings::xdp_md,
         hash: *mut u32,
@@ -105,8 +106,8 @@ impl<F: HintFormat> HintOps<F> {
             Some((value, hashed)) if context.offered.hash => {
                 // SAFETY: By the safety requirements.
                 unsafe {
-                    hash.write(value);
-                    kind.write(hashed.as_raw());
+                    hash.write_unaligned(value);
+                    kind.write_unaligned(hashed.as_raw());
                 }
                 0
             }
@@ -131,8 +132,8 @@ impl<F: HintFormat> HintOps<F> {
                 // SAFETY: By the safety requirements.
                 unsafe {
                     // CAST: It has 16 bits.
-                    protocol.write((bindings::ETH_P_8021Q as u16).to_be());
-                    tag.write(value);
+                    protocol.write_unaligned((bindings::ETH_P_8021Q as u16).to_be());
+                    tag.write_unaligned(value);
                 }
                 0
             }

@@ -28,7 +28,12 @@ const FULL: [u64; 2] = [0x89ab_cdef, done(60) | 0x6123 << 48];
 /// It must be run as a program of XDP, for a frame of a device with hints.
 unsafe extern "C" fn ask(context: *const c_void, _: *const bindings::bpf_insn) -> c_uint {
     let frame = context.cast::<bindings::xdp_md>();
-    let (mut hash, mut kind, mut protocol, mut tag) = (0, 0, 0, 0);
+    // Programs may have unaligned places for the answers.
+    let mut places = [0_u32; 5];
+    let first = (&raw mut places).cast::<u8>();
+    let at = |offset| first.wrapping_add(offset);
+    let (hash, kind) = (at(1).cast::<u32>(), at(5).cast::<u32>());
+    let (protocol, tag) = (at(9).cast::<u16>(), at(11).cast::<u16>());
 
     // SAFETY: It is run for a frame of a device that is registered, whose functions are called with
     // that frame.
@@ -36,11 +41,19 @@ unsafe extern "C" fn ask(context: *const c_void, _: *const bindings::bpf_insn) -
         let ops = &*(*(*(*context.cast::<bindings::xdp_buff>()).rxq).dev).xdp_metadata_ops;
 
         [
-            ops.xmo_rx_hash
-                .map_or(0, |ask| ask(frame, &mut hash, &mut kind)),
+            ops.xmo_rx_hash.map_or(0, |ask| ask(frame, hash, kind)),
             ops.xmo_rx_vlan_tag
-                .map_or(0, |ask| ask(frame, &mut protocol, &mut tag)),
+                .map_or(0, |ask| ask(frame, protocol, tag)),
         ]
+    };
+    // SAFETY: They are places in an array.
+    let (hash, kind, protocol, tag) = unsafe {
+        (
+            hash.read_unaligned(),
+            kind.read_unaligned(),
+            protocol.read_unaligned(),
+            tag.read_unaligned(),
+        )
     };
     let answers = [
         results[0] as u32,
