@@ -41,10 +41,11 @@ impl ScaledPpm {
 
     /// From its C form. [`ERANGE`] if no frequency is that far away.
     pub fn from_raw(scaled_ppm: c_long) -> Result<Self> {
-        // Twice the frequency, and none.
-        const MAX: c_long = 1_000_000 << 16;
+        // Twice the frequency, and none: more than a `c_long` of 32 bits has.
+        const MAX: i64 = 1_000_000 << 16;
 
-        if (-MAX..=MAX).contains(&scaled_ppm) {
+        // CAST: It has at most so many bits.
+        if (-MAX..=MAX).contains(&(scaled_ppm as i64)) {
             Ok(Self(scaled_ppm))
         } else {
             Err(ERANGE)
@@ -62,6 +63,7 @@ impl ScaledPpm {
     /// assert_eq!(faster.adjust(1_000_000), 1_000_100);
     /// let slower = ScaledPpm::from_raw(-(100 << 16))?;
     /// assert_eq!(slower.adjust(1_000_000), 999_900);
+    /// # #[cfg(CONFIG_64BIT)]
     /// assert_eq!(ScaledPpm::from_raw(i64::MIN as _), Err(ERANGE));
     /// # Ok::<(), Error>(())
     /// ```
@@ -89,6 +91,15 @@ impl SystemTimestamp<'_> {
     ///
     /// `raw` must be null, or valid for writing as long as the result exists.
     pub(crate) unsafe fn from_raw(raw: *mut bindings::ptp_system_timestamp) -> Self {
+        if !raw.is_null() {
+            // C leaves this to whoever reads the clock, and gives users what is there.
+            //
+            // SAFETY: By the safety requirements.
+            unsafe {
+                (*raw).pre_sts.valid = 0;
+                (*raw).post_sts.valid = 0;
+            }
+        }
         // INVARIANT: By the safety requirements.
         Self(raw, PhantomData)
     }
@@ -367,6 +378,7 @@ mod tests {
         Ok(())
     }
 
+    #[cfg(CONFIG_64BIT)]
     #[test]
     fn frequencies_have_a_range() {
         assert_eq!(

@@ -198,6 +198,12 @@ impl<T: HwtstampOps> OptionalOps<T> {
         inner.if_reachable(|| {
             let wanted = HwtstampConfig::from_raw(config)?;
 
+            // Nobody could tell what the stamps mean, and the driver's work is not done.
+            if wanted != HwtstampConfig::default()
+                && T::clock(inner.data().get_ref()).index().is_none()
+            {
+                return Err(extack.refuse(EOPNOTSUPP, c"the clock is not registered"));
+            }
             T::set_hwtstamp(inner.data(), inner.dev(), wanted, &mut lock, &extack)?.fill(config);
             Ok(())
         })

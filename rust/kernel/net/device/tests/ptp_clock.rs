@@ -74,6 +74,8 @@ struct Told {
     /// The offset of the frequency, of a million.
     frequency: Atomic<u64>,
     works: Atomic<u32>,
+    /// The driver does not take the times of the system.
+    forgets_system: Atomic<u32>,
 }
 
 struct Data<'bound> {
@@ -161,7 +163,12 @@ impl PtpClockOps for Clocked {
     }
 
     fn gettimex<'bound>(data: Pin<&Data<'bound>>, system: &mut SystemTimestamp<'_>) -> Result<u64> {
-        Ok(system.around(|| data.told.time.load(Relaxed)))
+        let read = || data.told.time.load(Relaxed);
+
+        if data.told.forgets_system.load(Relaxed) != 0 {
+            return Ok(read());
+        }
+        Ok(system.around(read))
     }
 
     fn settime<'bound>(data: Pin<&Data<'bound>>, nanoseconds: u64) -> Result {
@@ -214,6 +221,7 @@ impl Fixture {
                 time: Atomic::new(START),
                 frequency: Atomic::new(0),
                 works: Atomic::new(0),
+                forgets_system: Atomic::new(0),
             },
             GFP_KERNEL,
         )?;
@@ -238,6 +246,21 @@ impl Fixture {
         let registration = self.device.registration.as_ref().ok_or(ENODEV)?;
 
         f(registration.inner().data().get_ref().clock.info())
+    }
+
+    /// Whether users get the times of the system around a read, where something was before.
+    fn has_system_times(&self) -> Result<(bool, bool)> {
+        let mut time = bindings::timespec64::default();
+        let mut system = bindings::ptp_system_timestamp::default();
+
+        (system.pre_sts.valid, system.post_sts.valid) = (1, 1);
+        self.with_info(|info| {
+            // SAFETY: The clock is registered.
+            let get = unsafe { (*info).gettimex64 }.ok_or(EOPNOTSUPP)?;
+            // SAFETY: As above.
+            to_result(unsafe { get(info, &mut time, &mut system) })
+        })?;
+        Ok((system.pre_sts.valid != 0, system.post_sts.valid != 0))
     }
 
     fn time(&self) -> Result<(i64, i64)> {
@@ -342,6 +365,33 @@ mod cases {
         })?;
         assert_eq!(device.time()?, (8, 999_999_999));
         assert_eq!(device.told.frequency.load(Relaxed), 1_000_003);
+        Ok(())
+    }
+
+    #[test]
+    fn times_of_the_system_are_those_that_were_taken() -> Result {
+        let device = Fixture::new()?;
+
+        assert_eq!(device.has_system_times()?, (true, true));
+        device.told.forgets_system.store(1, Relaxed);
+        assert_eq!(device.has_system_times()?, (false, false));
+        Ok(())
+    }
+
+    #[test]
+    fn there_are_no_stamps_without_the_clock() -> Result {
+        let device = Fixture::new()?;
+        let event = RxFilter::PtpV2Event as c_int;
+
+        assert_eq!(device.configure(1, event)?, (1, event));
+        assert_eq!(device.configure(0, 0)?, (0, 0));
+        let registration = device.device.registration.as_ref().ok_or(ENODEV)?;
+        let inner = registration.inner();
+        let owner = inner.dev().as_raw().cast();
+        inner.data().get_ref().clock.unregister(owner);
+        assert_eq!(device.configure(1, 0), Err(EOPNOTSUPP));
+        assert_eq!(device.configure(0, event), Err(EOPNOTSUPP));
+        assert_eq!(device.configure(0, 0)?, (0, 0));
         Ok(())
     }
 
