@@ -158,18 +158,33 @@ impl RxList<'_> {
             return;
         }
         if buff.fragments.is_some() {
-            return self.push_fragmented(buff, protocol, verified, offloads);
+            return self.push_alone_xdp(buff, None, protocol, verified, offloads);
         }
         // SAFETY: By the type invariants, the frame is in the buffer that it owns, which has room
         // for what an SKB has behind it. Its length was just checked.
         unsafe { self.stage(buff.into_frame(), protocol, verified, offloads) };
     }
 
-    /// As [`Self::push_xdp`], of a frame in several buffers, whose SKB is built at once.
-    #[cold]
-    fn push_fragmented(
+    /// As [`Self::push_xdp`], of a frame that was received at that time, in nanoseconds of the
+    /// clock of the NIC.
+    #[inline]
+    pub fn push_xdp_with_time(
         &mut self,
         buff: XdpBuff<'_>,
+        time: u64,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
+        self.push_alone_xdp(buff, Some(time), protocol, verified, offloads);
+    }
+
+    /// Builds the SKB of a frame that is not as most are at once.
+    #[cold]
+    fn push_alone_xdp(
+        &mut self,
+        buff: XdpBuff<'_>,
+        time: Option<u64>,
         protocol: Protocol,
         verified: bool,
         offloads: RxOffloads,
@@ -177,7 +192,12 @@ impl RxList<'_> {
         let len = buff.len();
 
         match buff.into_skb() {
-            Some(skb) => self.push_built(skb, protocol, verified, offloads),
+            Some(mut skb) => {
+                if let Some(time) = time {
+                    skb.set_timestamp(time);
+                }
+                self.push_built(skb, protocol, verified, offloads);
+            }
             // CAST: `usize` has at least 32 bits wherever the kernel runs.
             None => self.lose_one(len as usize, verified),
         }

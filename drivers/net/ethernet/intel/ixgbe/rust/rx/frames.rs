@@ -17,10 +17,7 @@ use kernel::{
             RxOffloads, //
         },
         skbuff::UniqueSkBuff,
-        xdp::{
-            Hints,
-            XdpBuff, //
-        }, //
+        xdp::Hints, //
     },
     prelude::*, //
 };
@@ -253,29 +250,6 @@ pub(super) fn is_verified(words: Words, wanted: Wanted<'_>, counters: &PollCount
     } else {
         checksum(status, info, counters, wanted.checksum != 0)
     }
-}
-
-/// Takes a frame with a time stamp that a program has let pass.
-#[cold]
-pub(super) fn take_xdp(
-    buff: XdpBuff<'_>,
-    time: u64,
-    verified: bool,
-    words: Words,
-    wanted: Wanted<'_>,
-    list: &mut RxList<'_>,
-    counters: &PollCounters,
-) {
-    let Some(mut skb) = buff.into_skb() else {
-        counters.rx_no_skb.add(1);
-        return;
-    };
-    wanted.offloads(words).apply(&mut skb);
-    skb.set_timestamp(time);
-    if verified {
-        skb.set_checksum_verified();
-    }
-    list.push(skb, words.info.protocol());
 }
 
 /// Drops what no program can see: a damaged frame, or a part of one.

@@ -211,12 +211,13 @@ fn run<'p>(
         match ring.run(program, buff) {
             Verdict::Pass(buff) => {
                 let verified = frames::is_verified(words, wanted, counters);
+                let (protocol, offloads) = (info.protocol(), wanted.offloads(words));
 
                 unverified += u64::from(!verified);
                 match time {
-                    None => list.push_xdp(buff, info.protocol(), verified, wanted.offloads(words)),
+                    None => list.push_xdp(buff, protocol, verified, offloads),
                     Some(time) => {
-                        frames::take_xdp(buff, time, verified, words, wanted, list, counters);
+                        list.push_xdp_with_time(buff, time, protocol, verified, offloads);
                     }
                 }
             }
