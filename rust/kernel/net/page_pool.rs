@@ -244,16 +244,8 @@ impl PagePool {
 
     /// Starts to take back buffers that the device is done with, from the poll function, see
     /// [`Self::check`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::allocator`].
     #[inline]
-    unsafe fn receiver<'a, 'p>(
-        &'a mut self,
-        poll: &'p napi::Poll<'_>,
-        layout: Layout,
-    ) -> Result<Receiver<'a, 'p>> {
+    fn receiver<'a, 'p>(&'a mut self, poll: &'p napi::Poll<'_>) -> Result<Receiver<'a, 'p>> {
         self.check(poll)?;
 
         // SAFETY: The instance is polled here and now, so the pool is alive.
@@ -262,11 +254,10 @@ impl PagePool {
 
             (*pool).dma_sync_for_cpu() && bindings::dma_dev_need_sync((*pool).p.dev)
         };
-        // INVARIANT: The instance is polled, and the layout is that of the pool. No other page of
-        // the pool is mapped meanwhile, since that takes an allocator.
+        // INVARIANT: The instance is polled. No other page of the pool is mapped meanwhile, since
+        // that takes an allocator.
         Ok(Receiver {
             pool: self,
-            layout,
             sync,
             _poll: PhantomData,
         })
@@ -277,11 +268,10 @@ impl PagePool {
 ///
 /// # Invariants
 ///
-/// The instance that owns `pool` is being polled, and `layout` is that of `pool`. If `sync` is not
-/// set, the pages of the pool need not be synced for the CPU to see what the device has written.
+/// The instance that owns `pool` is being polled. If `sync` is not set, the pages of the pool need
+/// not be synced for the CPU to see what the device has written.
 struct Receiver<'a, 'p> {
     pool: &'a mut PagePool,
-    layout: Layout,
     sync: bool,
     _poll: PhantomData<&'p napi::Poll<'p>>,
 }
@@ -294,18 +284,23 @@ impl<'p> Receiver<'_, 'p> {
     ///
     /// # Safety
     ///
-    /// The buffer must be from this pool, and the device must be done with it, which must have been
-    /// ordered before this call.
+    /// The buffer must be from this pool, which has that layout, and the device must be done with
+    /// it, which must have been ordered before this call.
     #[inline]
-    unsafe fn complete(&self, buffer: DeviceBuffer, len: u16) -> Option<CpuBuffer<'p>> {
+    unsafe fn complete(
+        &self,
+        layout: Layout,
+        buffer: DeviceBuffer,
+        len: u16,
+    ) -> Option<CpuBuffer<'p>> {
         // Zero becomes the greatest number.
-        if len.wrapping_sub(1) >= self.layout.len() {
+        if len.wrapping_sub(1) >= layout.len() {
             return None;
         }
 
         if self.sync {
             // The pool has been told of the headroom.
-            let offset = buffer.offset(self.layout);
+            let offset = buffer.offset(layout);
             // CAST: An offset within a page.
             //
             // SAFETY: The page belongs to this pool, whose vector is being polled, so it is mapped.
@@ -313,7 +308,7 @@ impl<'p> Receiver<'_, 'p> {
             unsafe {
                 bindings::page_pool_dma_sync_netmem_for_cpu(
                     self.pool.pool.as_ptr(),
-                    bindings::page_to_netmem(buffer.page_of(self.layout)),
+                    bindings::page_to_netmem(buffer.page_of(layout)),
                     offset as u32,
                     len.into(),
                 )
@@ -324,7 +319,7 @@ impl<'p> Receiver<'_, 'p> {
         // reported to be done, and the address goes to no device again.
         Some(CpuBuffer {
             buffer,
-            layout: self.layout,
+            layout,
             len,
             _poll: PhantomData,
         })

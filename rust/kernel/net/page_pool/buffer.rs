@@ -140,6 +140,7 @@ impl DeviceBuffer {
     }
 
     /// The bus address of the part that the device writes, for a pool of that layout.
+    #[inline]
     pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
         // SAFETY: By the type invariant, the page is from a pool with `PP_FLAG_DMA_MAP`.
         let page = unsafe { dma_address(self.page_of(layout)) };
@@ -196,6 +197,14 @@ impl CpuBuffer<'_> {
         let page = unsafe { bindings::page_address(self.buffer.page_of(self.layout)) };
 
         page.wrapping_byte_add(self.buffer.offset(self.layout))
+    }
+
+    /// The same of a buffer that is a whole page, as those of a pool of `layout` are: one that is
+    /// not has another address.
+    #[inline]
+    pub(in crate::net) fn address_of_page(&self, layout: Layout) -> *mut c_void {
+        // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
+        unsafe { bindings::page_address(self.buffer.page_of(layout)) }
     }
 
     /// The received bytes.

@@ -501,8 +501,7 @@ impl<F: RxFormat> RxRing<F> {
         pool: &'a mut PagePool,
         cx: &'p Poll<'_>,
     ) -> Result<Polling<'a, 'p, F>> {
-        // SAFETY: By the type invariants, the pool has this layout.
-        let receiver = unsafe { pool.receiver(cx, F::LAYOUT)? };
+        let receiver = pool.receiver(cx)?;
 
         // INVARIANT: The instance is being polled, longer than `'p`. The handle's fields are
         // borrowed exclusively, and by the type invariants there is no other handle.
@@ -553,7 +552,7 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
         let (info, status, buffer) = self.take()?;
 
         // SAFETY: The ring's buffers are from its pool, and the descriptor is done.
-        let buffer = unsafe { self.receiver.complete(buffer, F::len(status)) };
+        let buffer = unsafe { self.receiver.complete(F::LAYOUT, buffer, F::len(status)) };
         Some(Received {
             info,
             status,

@@ -145,7 +145,19 @@ impl<'p> Fragments<'p> {
 }
 
 impl Drop for Fragments<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
-        while self.next().is_some() {}
+        // By value: with a reference, all frames would have to be in memory for the sake of those
+        // that have fragments.
+        give_back(Self { ..*self });
     }
+}
+
+/// Gives fragments back to their pool.
+#[cold]
+#[inline(never)]
+fn give_back(fragments: Fragments<'_>) {
+    let mut fragments = mem::ManuallyDrop::new(fragments);
+
+    while fragments.next().is_some() {}
 }

@@ -339,7 +339,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
             metasize,
             words,
         } = buff;
-        let start = buffer.address();
+        let start = buffer.address_of_page(F::LAYOUT);
         let data = start.wrapping_byte_add(headroom.into());
         let raw = &mut self.context.raw;
 
@@ -421,7 +421,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     }
 
     /// Sends a frame back, as the program has left it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
         let (headroom, len) = self.ends();
 

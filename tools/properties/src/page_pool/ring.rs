@@ -30,6 +30,9 @@ pub(crate) const LONGEST: u16 = 3072;
 
 /// The report of a NIC.
 pub(crate) trait RxFormat {
+    /// The longest part of a frame in a buffer, in place of a `Layout`.
+    const LAYOUT: u16 = LONGEST;
+
     fn len(status: u64) -> u16;
 }
 
@@ -142,8 +145,13 @@ impl<'p> Receiver<'p> {
     /// # Safety
     ///
     /// There are no requirements.
-    unsafe fn complete(&self, buffer: DeviceBuffer, len: u16) -> Option<CpuBuffer<'p>> {
-        (1..=LONGEST)
+    unsafe fn complete(
+        &self,
+        longest: u16,
+        buffer: DeviceBuffer,
+        len: u16,
+    ) -> Option<CpuBuffer<'p>> {
+        (1..=longest)
             .contains(&len)
             .then(|| CpuBuffer::new(buffer, len))
     }

@@ -307,7 +307,8 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
     #[inline]
     fn single(&self, buffer: DeviceBuffer, len: u16) -> Piece<'p> {
         // SAFETY: The ring's buffers are from its pool, and the descriptor is done.
-        unsafe { self.polling.receiver.complete(buffer, len) }.map_or(Piece::Bad, Piece::Single)
+        unsafe { self.polling.receiver.complete(F::LAYOUT, buffer, len) }
+            .map_or(Piece::Bad, Piece::Single)
     }
 
     /// Takes a buffer of a frame that has several, or one while another frame is pending.
@@ -405,7 +406,7 @@ impl<'p, F: ChainFormat> ChainPolling<'_, 'p, F> {
         let mut buffers = chain.buffers.into_iter().flatten().map(|(buffer, len)| {
             // SAFETY: By the type invariants, the buffer is from the ring's pool. The NIC is done
             // with the frame.
-            unsafe { self.polling.receiver.complete(buffer, len) }
+            unsafe { self.polling.receiver.complete(F::LAYOUT, buffer, len) }
         });
         let Some(Some(first)) = buffers.next() else {
             return Piece::Bad;

@@ -99,7 +99,7 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
     ///
     /// It goes to its pool, and the result is false, if it is of another one, if all descriptors
     /// have buffers, or if it is of the memory for emergencies.
-    #[inline]
+    #[inline(always)]
     pub(in crate::net) fn give_back(&mut self, buffer: CpuBuffer<'p>) -> bool {
         let Polling {
             slots,
@@ -107,13 +107,13 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
             receiver,
             ..
         } = &self.polling;
-        let in_use = self.next_free.wrapping_sub(*position) / RingSlots::WORDS;
+        let in_use = self.next_free.wrapping_sub(*position);
         let buffer = buffer.buffer;
 
         // SAFETY: The page is valid.
         let is_reserve = unsafe { bindings::page_is_pfmemalloc(buffer.page_of(F::LAYOUT)) };
         if is_reserve
-            || in_use >= RxRing::<F>::capacity(slots.desc.len())
+            || in_use >= RingSlots::position(RxRing::<F>::capacity(slots.desc.len()))
             || !ptr::eq(buffer.pool(), receiver.pool.pool.as_ptr())
         {
             return false;

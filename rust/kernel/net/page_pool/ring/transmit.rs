@@ -359,7 +359,7 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
     ///
     /// `tx` must be the ring that was made for this receive ring. The frame must be in the buffer,
     /// with [`XdpFormat::MIN_LEN`] bytes behind its end.
-    #[inline]
+    #[inline(always)]
     pub(in crate::net) unsafe fn transmit(
         &self,
         tx: &mut TxRing<F>,
@@ -392,7 +392,7 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
     ///
     /// [`Self::can_transmit`] must have been true for the frame, all of whose buffers are of the
     /// same pool, with this ring. The part must be in the buffer.
-    #[inline]
+    #[inline(always)]
     pub(in crate::net) unsafe fn transmit_part(
         &self,
         tx: &mut TxRing<F>,
