@@ -32,6 +32,7 @@ PARTS: Mapping[str, frozenset[str]] = {
     "window": frozenset({"forward"}),
     "tcp": frozenset({"tcp"}),
     "insn": frozenset({"insn"}),
+    "xdp": frozenset({"xdp"}),
     "xmit": frozenset({"xmit"}),
     "memory": frozenset(MEMORY),
     "maple": frozenset({"maple"}),
@@ -39,6 +40,8 @@ PARTS: Mapping[str, frozenset[str]] = {
 }
 # Parts whose cases CASES= selects, with a value that selects all of them.
 WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": ""}
+# Those that a busy machine does not disturb: they count instructions.
+_COUNTS = frozenset({"insn", "xdp"})
 Content = dict[str, Any]
 
 
@@ -99,7 +102,7 @@ def refusals(names: Iterable[str], cases: str, quiet: bool) -> dict[str, str]:
             found[part] = f"it needs {', '.join(missing)} as well"
         elif part in WITH_CASES and cases not in ("", WITH_CASES[part]):
             found[part] = f"CASES={cases} leaves some out"
-        elif part != "insn" and not quiet:
+        elif part not in _COUNTS and not quiet:
             found[part] = "the machine was busy"
     return found
 

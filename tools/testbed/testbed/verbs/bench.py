@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.bench import forward, in_turn, instructions, record, report, summary, tcp
+from testbed.bench import forward, in_turn, instructions, record, report, summary, tcp, xdp
 from testbed.bench.ablation import measure as ablation
 from testbed.bench.guest import run_modules
 from testbed.bench.rows import Row, met, parse, target
@@ -22,7 +22,7 @@ _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
 # Rounds of others.
-_USUAL = {_INSN: instructions.ROUNDS, ablation.BENCH: ablation.ROUNDS}
+_USUAL = {_INSN: instructions.ROUNDS, xdp.BENCH: 1, ablation.BENCH: ablation.ROUNDS}
 # Both drivers in turn, in User-Mode Linux.
 _IN_TURN = (forward.FORWARD, tcp.TCP)
 # Compares states of one kernel, which has the keys for it.
@@ -83,10 +83,14 @@ def main(env: Env) -> int:
             if _XMIT in names:
                 rows += measure.run(ready, rounds)
             quiet = _is_quiet() and quiet
-    if _INSN in names:
+    if {_INSN, xdp.BENCH} & {*names}:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
-            rows += instructions.run(ready)
+            if _INSN in names:
+                rows += instructions.run(ready)
+            if xdp.BENCH in names:
+                compared.append(xdp.run(ready))
+                rows += compared[-1].rows
     if _MAPLE in names:
         with built(ablation.with_keys(env), UML) as ready:
             release, quiet = ready.kernels[UML].release, _is_quiet() and quiet

@@ -8,15 +8,18 @@ import os
 import struct
 
 _BPF = {"x86_64": 321, "aarch64": 280}
-_PROG_LOAD, _OBJ_PIN, _LINK_CREATE = 5, 6, 28
+_MAP_CREATE, _MAP_UPDATE, _PROG_LOAD, _OBJ_PIN, _LINK_CREATE = 0, 2, 5, 6, 28
+_DEVMAP = 14
 _SCHED_CLS, _XDP = 3, 6
-_TCX_INGRESS = 46
+_XDP_INGRESS, _TCX_INGRESS = 37, 46
+_IN_DRIVER = 1 << 2
 _HAS_FRAGS = 1 << 5
-_REDIRECT, _ADJUST_HEAD, _ADJUST_META, _ADJUST_TAIL = 23, 44, 54, 65
+_REDIRECT, _ADJUST_HEAD, _REDIRECT_MAP, _ADJUST_META, _ADJUST_TAIL = 23, 44, 51, 54, 65
 XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, XDP_REDIRECT = range(5)
 TCX_NEXT, TCX_DROP = -1, 2
 
 _LOAD, _STORE, _MOVE, _COPY, _ADD = 0x61, 0x62, 0xb7, 0xbf, 0x07
+_LOAD_MAP, _OF_DESCRIPTOR = 0x18, 1
 _CALL, _EXIT, _IF_NOT_ZERO, _IF_ABOVE, _IF_NOT_EQUAL = 0x85, 0x95, 0x55, 0x2d, 0x55
 # Offsets in struct xdp_md and struct __sk_buff.
 _XDP_DATA, _XDP_META, _SKB_DATA, _SKB_META = 0, 8, 76, 140
@@ -81,6 +84,26 @@ def redirect_program(ifindex, frags=False):
     """ Load an XDP program that redirects each frame to an interface. """
     return _load(_XDP, _op(_MOVE, 1, imm=ifindex) + _op(_MOVE, 2) + _op(_CALL, imm=_REDIRECT)
                  + _op(_EXIT), _HAS_FRAGS if frags else 0)
+
+
+def devmap(ifindex):
+    """ Make a map of one interface, and return its file descriptor. """
+    found = _bpf(_MAP_CREATE, struct.pack("<IIII", _DEVMAP, 4, 4, 1))
+    key, value = (ctypes.create_string_buffer(struct.pack("<I", one)) for one in (0, ifindex))
+    _bpf(_MAP_UPDATE, struct.pack("<IIQQQ", found, 0, ctypes.addressof(key),
+                                  ctypes.addressof(value), 0))
+    return found
+
+
+def redirect_map_program(descriptor):
+    """ Load an XDP program that redirects each frame by entry 0 of a map. """
+    return _load(_XDP, _op(_LOAD_MAP, 1, _OF_DESCRIPTOR, imm=descriptor) + _op(0)
+                 + _op(_MOVE, 2) + _op(_MOVE, 3) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT))
+
+
+def attach_xdp(program, ifindex):
+    """ Attach a program to an interface, in its driver, for as long as the result is open. """
+    return _bpf(_LINK_CREATE, struct.pack("<IIII", program, ifindex, _XDP_INGRESS, _IN_DRIVER))
 
 
 @contextlib.contextmanager
