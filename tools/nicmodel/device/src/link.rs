@@ -163,6 +163,12 @@ impl Device {
                 .is_some_and(|module| module.answers != Answers::Never && module.has_settings())
     }
 
+    /// Whether the driver can know of the module in the cage: no pin tells it in time that one was
+    /// exchanged.
+    pub(crate) fn knows_module(&self) -> bool {
+        self.slow().sfp.is_known()
+    }
+
     /// The driver has started the link.
     pub(crate) fn note_start(&self) {
         if !self.lacks_set_up() {

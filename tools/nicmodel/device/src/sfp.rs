@@ -50,6 +50,8 @@ pub struct Sfp {
     held: u64,
     /// Bytes that were sent in this transfer.
     sent: usize,
+    /// The driver can know of the module: it was there at first, or has answered since.
+    addressed: bool,
 }
 
 impl Sfp {
@@ -68,6 +70,7 @@ impl Sfp {
             since: 0,
             held: 0,
             sent: 0,
+            addressed: true,
         }
     }
 
@@ -76,11 +79,17 @@ impl Sfp {
         self.module.as_ref()
     }
 
+    /// Whether the driver can know that this module is in the cage, and no other one.
+    pub(crate) fn is_known(&self) -> bool {
+        self.addressed
+    }
+
     /// Puts another module into the cage, or none.
     pub fn insert(&mut self, module: Option<Module>, now: u64) {
         *self = Self {
             lines: self.lines,
             since: now,
+            addressed: false,
             ..Self::new(module)
         };
     }
@@ -89,6 +98,7 @@ impl Sfp {
     pub fn release(&mut self) {
         *self = Self {
             since: self.since,
+            addressed: self.addressed,
             ..Self::new(self.module.take())
         };
     }
@@ -198,6 +208,7 @@ impl Sfp {
                     return false;
                 }
                 self.page = address;
+                self.addressed = true;
                 true
             }
             State::Receive { offset_seen: false } => {

@@ -285,9 +285,10 @@ rules! {
     /// AUTOC2 does not keep the link off when it is restarted
     LinkRestart, "link-disabled", "8.2.3.22.23":
         |f| f.regs.get::<Autoc2>().link_disable().value() != 0;
-    /// the settings of the EEPROM for a module are written to CORECTL before the link is started
+    /// the settings of the EEPROM for a module are written to CORECTL before the link is started,
+    /// once one that was exchanged has answered
     LinkRestart, "module-init", "C ixgbe_82599.c:101":
-        |f| f.device.has_cage() && f.device.lacks_set_up();
+        |f| f.device.has_cage() && f.device.knows_module() && f.device.lacks_set_up();
     /// the link is not started in the 100 ms that a laser takes to light up
     LinkRestart, "laser-time", "C ixgbe_82599.c:580": |f| f.lights_up();
     /// AUTOC is not written, the laser not turned off, while firmware forbids it (MMNGC.MNG_VETO)

@@ -36,6 +36,31 @@ impl Driver {
         self.owns_mac(false);
     }
 
+    /// Addresses the module. Returns whether it answers.
+    fn address_module(&self) -> bool {
+        const ADDRESS: u8 = 0xa0;
+        let lines = |clock, data| {
+            let lines = I2cctl::ZERO.with_clk_out(clock).with_data_out(data);
+            self.set(lines);
+        };
+        self.share(Gssr::ZERO.with_sw_phy(u2::new(1)));
+        lines(true, true);
+        lines(true, false);
+        for bit in (0..8).rev() {
+            let data = ADDRESS >> bit & 1 != 0;
+            lines(false, data);
+            lines(true, data);
+        }
+        lines(false, true);
+        lines(true, true);
+        let answers = !self.read::<I2cctl>().data_in();
+        lines(false, false);
+        lines(true, false);
+        lines(true, true);
+        self.share(Gssr::ZERO);
+        answers
+    }
+
     fn restart_link(&self) {
         self.set(Autoc2::ZERO);
         self.set(self.read::<Autoc>().with_restart_an(true));
@@ -112,7 +137,9 @@ fn kept_rules() {
     let mut cable = Module::new(Kind::Passive);
     cable.id[8] = 0x08;
     for module in [None, Some(Module::new(Kind::Qsfp)), Some(cable)] {
+        let is_there = module.is_some();
         device.set_module(module);
+        assert_eq!(driver.address_module(), is_there);
         driver.restart_link();
     }
     device.fault(Fault::Lesm, 1, 0);
@@ -127,14 +154,19 @@ fn kept_rules() {
 }
 
 #[test]
-fn another_module_needs_its_settings() {
+fn another_module_needs_its_settings_once_it_has_answered() {
     let driver = Driver::new();
     driver.set_up_module();
     driver.restart_link();
-    driver
-        .card
-        .device
-        .set_module(Some(Module::new(Kind::Passive)));
+    let device = &driver.card.device;
+    device.set_module(Some(Module::new(Kind::Passive)));
+    // No driver can know of it yet, and a reset of the card does not tell.
+    driver.restart_link();
+    device.slow().sfp.release();
+    driver.restart_link();
+    assert_eq!(driver.broken(), BTreeSet::new());
+    assert!(driver.address_module());
+    device.slow().sfp.release();
     driver.restart_link();
     assert_eq!(driver.broken(), BTreeSet::from(["module-init"]));
 }
