@@ -17,6 +17,8 @@
 //!    it was up, the device goes up. If that fails, it is closed.
 //! 7. The device is marked as present.
 //!
+//! When the machine goes off, steps 1 to 3 are the last ones, and the device is closed.
+//!
 //! [`Up`]: super::up::Up
 
 use super::{
@@ -115,10 +117,14 @@ impl<T: Driver> registrations::Registration for Registration<T> {
         let inner = self.inner();
 
         Locks::with(inner.dev(), |locks| {
-            // It cannot be opened again.
+            let was_reachable = inner.check_reachable().is_ok();
+
+            // It cannot be opened again. And the bus may lower its power after this, while those
+            // who read counters, for instance, do not know that the machine goes off.
             inner.dev().detach(locks);
+            inner.set_suspended(true, locks);
             inner.dev().close(locks);
-            why == Shutdown::PowerOff && inner.check_reachable().is_ok() && inner.arm_wake_up(locks)
+            why == Shutdown::PowerOff && was_reachable && inner.arm_wake_up(locks)
         })
     }
 

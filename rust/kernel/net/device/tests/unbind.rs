@@ -255,6 +255,17 @@ impl Fixture {
 }
 
 impl Fixture {
+    /// Reads the counters of the network device.
+    fn read_stats(&self) -> Result {
+        let mut stats = bindings::rtnl_link_stats64::default();
+
+        self.with_ethtool(|dev, _| {
+            // SAFETY: The device is registered.
+            unsafe { bindings::dev_get_stats(dev, &mut stats) };
+            Ok(())
+        })
+    }
+
     /// The bus device.
     pub(super) fn parent(&self) -> *mut bindings::device {
         // SAFETY: The device is registered. This only takes an address.
@@ -454,6 +465,10 @@ mod cases {
             Event::ResourceGone
         ]));
         assert_eq!(device.up(), Err(ENODEV));
+        // The NIC may sleep (D3).
+        let unreachable = log.unreachable.load(Relaxed);
+        device.read_stats()?;
+        assert_eq!(log.unreachable.load(Relaxed), unreachable + 1);
 
         drop(device);
         assert!(log.take(&[Event::DataDropped, Event::BusDataDropped]));
