@@ -134,10 +134,12 @@ pub struct PtpClock {
     clock: Atomic<*mut bindings::ptp_clock>,
 }
 
-// SAFETY: What is in it is accessed by atomic operations, or by whoever registers the clock.
+// SAFETY: `owner` and `clock` are atomic pointers, to what any thread may use: an address alone,
+// and an object of the core. `info` has no ties to a thread.
 unsafe impl Send for PtpClock {}
 
-// SAFETY: As above.
+// SAFETY: As above. Only whoever has made itself the `owner` writes `info`, while `clock` is null
+// and before the core sees it; after that it is only read.
 unsafe impl Sync for PtpClock {}
 
 impl Default for PtpClock {
