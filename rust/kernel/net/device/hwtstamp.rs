@@ -116,6 +116,17 @@ impl HwtstampConfig {
     }
 }
 
+/// Counters of packets whose senders have asked for a time stamp (`ethtool -I -T DEV`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TsStats {
+    /// Those that got it.
+    pub packets: u64,
+    /// Those whose stamp has not come.
+    pub lost: u64,
+    /// Those that got none for another reason: the NIC could not take it, or it was wrong.
+    pub errors: u64,
+}
+
 /// A driver of a NIC that takes time stamps of packets, see [`OptionalOps::hwtstamp`].
 ///
 /// A packet that is sent gets its time by a [`TxTimestamp`], and one that was received by
@@ -142,6 +153,12 @@ pub trait HwtstampOps: PtpClockOps {
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result<HwtstampConfig>;
+
+    /// Returns the counters, if there are any. The device may be up or down, or suspended.
+    fn ts_stats<'bound>(data: Pin<&Self::Data<'bound>>) -> Option<TsStats> {
+        let _ = data;
+        None
+    }
 }
 
 impl<T: HwtstampOps> OptionalOps<T> {
@@ -151,6 +168,7 @@ impl<T: HwtstampOps> OptionalOps<T> {
         self.netdev.ndo_hwtstamp_get = Some(Self::hwtstamp_get);
         self.netdev.ndo_hwtstamp_set = Some(Self::hwtstamp_set);
         self.ethtool.get_ts_info = Some(Self::get_ts_info);
+        self.ethtool.get_ts_stats = Some(Self::get_ts_stats);
         self
     }
 
@@ -233,6 +251,26 @@ impl<T: HwtstampOps> OptionalOps<T> {
             info.rx_filters = Self::RX_FILTERS;
         }
         result
+    }
+
+    /// # Safety
+    ///
+    /// Must only be called by the core, for a device of driver `T`, with valid `stats`.
+    unsafe extern "C" fn get_ts_stats(
+        dev: *mut bindings::net_device,
+        stats: *mut bindings::ethtool_ts_stats,
+    ) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { ops::inner::<T>(dev) };
+        // SAFETY: As above. Both views are plain numbers.
+        let to = unsafe { &mut (*stats).__bindgen_anon_1.__bindgen_anon_1 };
+
+        // The core has set all of them to "not known".
+        if let Some(from) = T::ts_stats(inner.data()) {
+            to.pkts = from.packets;
+            to.lost = from.lost;
+            to.err = from.errors;
+        }
     }
 }
 

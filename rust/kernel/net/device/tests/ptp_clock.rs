@@ -7,7 +7,8 @@ use super::{
         hwtstamp::{
             HwtstampConfig,
             HwtstampOps,
-            RxFilter, //
+            RxFilter,
+            TsStats, //
         },
         ops_lock::Locks,
         ptp_clock::PtpClockOps,
@@ -206,6 +207,16 @@ impl HwtstampOps for Clocked {
         *data.config.get_mut(lock) = config;
         Ok(config)
     }
+
+    fn ts_stats<'bound>(data: Pin<&Data<'bound>>) -> Option<TsStats> {
+        let has_frequency = data.told.frequency.load(Relaxed) != 0;
+
+        has_frequency.then_some(TsStats {
+            packets: 1,
+            lost: 2,
+            errors: 3,
+        })
+    }
 }
 
 /// A device, and what it is told.
@@ -289,6 +300,33 @@ impl Fixture {
             to_result(unsafe { get(dev, &mut info) })
         })?;
         Ok(info)
+    }
+
+    /// The counters of stamps, of which those that are not known are all ones.
+    fn ts_stats(&self) -> Result<[u64; 4]> {
+        let mut stats = bindings::ethtool_ts_stats::default();
+        // SAFETY: Both views are plain numbers.
+        let counters = unsafe { &mut stats.__bindgen_anon_1.__bindgen_anon_1 };
+
+        counters.pkts = u64::MAX;
+        counters.onestep_pkts_unconfirmed = u64::MAX;
+        counters.lost = u64::MAX;
+        counters.err = u64::MAX;
+        self.device.with_rtnl(|dev| {
+            // SAFETY: The device is registered.
+            let get = unsafe { (*(*dev).ethtool_ops).get_ts_stats }.ok_or(EOPNOTSUPP)?;
+            // SAFETY: As above.
+            unsafe { get(dev, &mut stats) };
+            Ok::<_, Error>(())
+        })?;
+        // SAFETY: As above.
+        let counters = unsafe { &stats.__bindgen_anon_1.__bindgen_anon_1 };
+        Ok([
+            counters.pkts,
+            counters.onestep_pkts_unconfirmed,
+            counters.lost,
+            counters.err,
+        ])
     }
 
     /// Asks for time stamps, and returns those that there are.
@@ -413,6 +451,18 @@ mod cases {
         assert_eq!(device.configure(1, 0), Err(ENODEV));
         device.set_suspended(false);
         assert_eq!(device.time()?, (5, 7));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_counted_is_told() -> Result {
+        const UNKNOWN: u64 = u64::MAX;
+        let device = Fixture::new()?;
+
+        assert_eq!(device.ts_stats()?, [UNKNOWN; 4]);
+        device.told.frequency.store(1, Relaxed);
+        // Those that are sent in one step are not.
+        assert_eq!(device.ts_stats()?, [1, UNKNOWN, 2, 3]);
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use kernel::{
         hwtstamp::{
             HwtstampConfig,
             HwtstampOps,
-            RxFilter, //
+            RxFilter,
+            TsStats, //
         },
         ptp_clock::PtpClockOps,
         Device,
@@ -84,5 +85,15 @@ impl HwtstampOps for PortDriver {
 
         *port.stamped.get_mut(lock) = config;
         Ok(config)
+    }
+
+    fn ts_stats<'bound>(port: Pin<&Port<'bound>>) -> Option<TsStats> {
+        let counters = &port.ptp.counters;
+
+        Some(TsStats {
+            packets: counters.tx_hwtstamps.get(),
+            lost: counters.tx_hwtstamp_timeouts.get(),
+            errors: counters.tx_hwtstamp_invalid.get() + counters.tx_hwtstamp_skipped.get(),
+        })
     }
 }
