@@ -10,7 +10,9 @@ import select
 import socket
 import struct
 import tempfile
+import time
 from pathlib import Path
+from typing import NamedTuple
 
 from lib.py import KsftFailEx, cmd
 
@@ -44,6 +46,14 @@ class _Timex(ctypes.Structure):
 
 
 ADJ_FREQUENCY, ADJ_SETOFFSET, ADJ_NANO = 0x2, 0x100, 0x2000
+
+
+class Reading(NamedTuple):
+    """ The time of a clock, and the machine's before and after it was that. """
+
+    before: int
+    time: int
+    after: int
 
 
 class Clock:
@@ -81,11 +91,19 @@ class Clock:
             raise OSError(ctypes.get_errno(), "clock_gettime")
         return spec[0] * SECOND + spec[1]
 
+    def read(self):
+        """ The time as a Reading: the machine may stand still at any moment. """
+        before = time.monotonic_ns()
+        now = self.now()
+        return Reading(before, now, time.monotonic_ns())
+
     def set(self, nanoseconds):
-        """ Set the time. """
+        """ Set the time, and return it as a Reading. """
         spec = (ctypes.c_long * 2)(*divmod(nanoseconds, SECOND))
+        before = time.monotonic_ns()
         if _libc.clock_settime(self.id, spec):
             raise OSError(ctypes.get_errno(), "clock_settime")
+        return Reading(before, nanoseconds, time.monotonic_ns())
 
     def _adjust(self, **fields):
         timex = _Timex(**fields)
