@@ -9,12 +9,12 @@ import struct
 
 from lib.py import CmdExitFailure, KsftNamedVariant, defer, ip, ksft_disruptive, ksft_eq, ksft_in
 from lib.py import ksft_raises, ksft_variants
-from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, redirect_program
+from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX
 from lib.py.nicmodel import forwards_after
-from lib.py.support import netdev_stat, restart_rx_queue, rounds, wait_until
+from lib.py.support import restart_rx_queue, rounds, wait_until
 from xdp_verdicts import ETH_P_TEST, FRAMES, MAX_MTU, PEER, attach, attach_for_now, back
-from xdp_verdicts import carrier_changes, check_sent_back, counts, detach, listen, run, veth
-from xdp_verdicts import wait_for
+from xdp_verdicts import carrier_changes, check_redirected, check_sent_back, counts, detach
+from xdp_verdicts import listen, run
 
 MTU = 9000
 HEADER = 14
@@ -98,24 +98,9 @@ def moved(cfg, head, tail):
 
 def redirected(cfg):
     """ Frames that a program redirects arrive there, all of them and whole. """
-    port = cfg.ports[0]
     _longer(cfg)
-    cfg.settle()
-    into, out = veth()
-    for end in (into, out):
-        ip(f"link set {end.ifname} mtu {MTU}")
-    attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex(), frags=True)))
-    expected = netdev_stat(out.ifname, "rx_packets")
-    for count in (1, 15, 16, 17, FRAMES):
-        expected += count
-        ksft_eq(cfg.generate(count, 7000, drain_ms=50, stall_ms=200)["forwarded"], 0)
-        wait_for(out, expected)
-    mac = bytes.fromhex(port.mac().replace(":", ""))
     payload = bytes(number % 251 for number in range(2 * BUFFER + 100))
-    frame = mac + PEER + struct.pack("!H", ETH_P_TEST) + payload
-    with listen(out) as sock:
-        cfg.model.inject(0, frame)
-        ksft_eq(sock.recv(10000).hex(), frame.hex())
+    check_redirected(cfg, 7000, payload, MTU, frags=True)
 
 
 @ksft_disruptive

@@ -296,23 +296,32 @@ def wait_for(interface, packets):
     ksft_eq(netdev_stat(interface.ifname, "rx_packets"), packets)
 
 
-def redirected(cfg):
-    """ Frames that a program redirects arrive there, all of them and whole. """
+def check_redirected(cfg, size=60, payload=bytes(range(100, 200)), mtu=1500, frags=False):
+    """
+    Have a program redirect frames: of a size, which are counted, and of a payload, whose bytes are.
+    """
     cfg.settle()
     into, out = veth()
-    attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex())))
+    for end in (into, out):
+        ip(f"link set {end.ifname} mtu {mtu}")
+    attach_for_now(cfg, cfg.programs.name(redirect_program(into.ifindex(), frags=frags)))
     before = counts(cfg)[3]
     expected = netdev_stat(out.ifname, "rx_packets")
     for count in (1, 15, 16, 17, FRAMES):
         expected += count
-        ksft_eq(cfg.generate(count, drain_ms=50, stall_ms=200)["forwarded"], 0)
+        ksft_eq(cfg.generate(count, size, drain_ms=50, stall_ms=200)["forwarded"], 0)
         wait_for(out, expected)
     ksft_eq(counts(cfg)[3] - before, FRAMES + 49)
     mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
-    frame = mac + PEER + struct.pack("!H", ETH_P_TEST) + bytes(range(100, 200))
+    frame = mac + PEER + struct.pack("!H", ETH_P_TEST) + payload
     with listen(out) as sock:
         cfg.model.inject(0, frame)
-        ksft_eq(sock.recv(2000).hex(), frame.hex())
+        ksft_eq(sock.recv(10000).hex(), frame.hex())
+
+
+def redirected(cfg):
+    """ Frames that a program redirects arrive there, all of them and whole. """
+    check_redirected(cfg)
 
 
 @ksft_disruptive
