@@ -87,6 +87,9 @@ pub enum Kind {
     /// The clock for time stamps is faster by as many parts per billion as the fault's value, a
     /// signed number.
     Drift,
+    /// The cable is so long that frames arrive as many nanoseconds after they were sent as the
+    /// fault's value: that is what their stamps say. The model hands them over without delay.
+    CableDelay,
     /// The card neither resets nor stops accessing memory.
     Stuck,
     /// The card is out of its slot: every read is ones.

@@ -156,13 +156,12 @@ impl Device {
         self.regs.store(at, value & !1 | valid);
     }
 
-    /// Puts the time into a latch, unless that has one. Returns whether it did.
-    fn latch(&self, control: u32, low: u32, high: u32) -> bool {
+    /// Puts the clock's time at `now` into a latch, unless that has one. Returns whether it did.
+    fn latch(&self, now: u64, control: u32, low: u32, high: u32) -> bool {
         if self.faults.take(Kind::NoStamp).is_some() {
             return false;
         }
         let ago = self.faults.take(Kind::OldStamp).unwrap_or(0);
-        let now = self.turn.load(Ordering::Relaxed);
         let rate = self.rate();
         let time = self.time();
         let value = self.regs.load(control);
@@ -184,9 +183,11 @@ impl Device {
     /// A frame arrives. Returns whether its descriptor is to say that there is a stamp.
     pub(crate) fn stamp_received(&self, frame: &[u8]) -> bool {
         let control = self.regs.get::<Tsyncrxctl>();
+        let delay = self.faults.lasting(Kind::CableDelay).unwrap_or(0);
+        let now = self.turn.load(Ordering::Relaxed) + u64::from(delay);
         control.enable()
             && self.is_stamped(control, frame)
-            && self.latch(offset::TSYNCRXCTL, offset::RXSTMPL, offset::RXSTMPH)
+            && self.latch(now, offset::TSYNCRXCTL, offset::RXSTMPL, offset::RXSTMPH)
             && self.faults.take(Kind::HiddenStamp).is_none()
     }
 
@@ -233,7 +234,8 @@ impl Device {
         if self.regs.get::<Tsynctxctl>().enable()
             && (asked || self.faults.take(Kind::UnaskedStamp).is_some())
         {
-            self.latch(offset::TSYNCTXCTL, offset::TXSTMPL, offset::TXSTMPH);
+            let now = self.turn.load(Ordering::Relaxed);
+            self.latch(now, offset::TSYNCTXCTL, offset::TXSTMPL, offset::TXSTMPH);
         }
     }
 

@@ -192,6 +192,22 @@ fn a_latch_keeps_its_stamp_until_it_is_read() {
 }
 
 #[test]
+fn a_frame_on_a_long_cable_arrives_later() {
+    let mut card = card();
+    receiver(&card, Tsyncrxctl::EVENTS_V2, 0);
+    card.device.fault(Kind::CableDelay, 1, 5_000);
+    let at = systim(&card);
+    let _ = card.receive(&event(0));
+    let stamp = read(&card, offset::RXSTMPL, offset::RXSTMPH);
+    assert!(nanoseconds(stamp - at).abs_diff(5_000) < 10);
+    // A frame that leaves does so at once.
+    card.transmit_ring();
+    card.set(Tsynctxctl::ZERO.with_enable(true));
+    send(&mut card, 0, true);
+    assert_eq!(read(&card, offset::TXSTMPL, offset::TXSTMPH), at);
+}
+
+#[test]
 fn frames_are_stamped_by_their_kind() {
     for (kind, l2) in [
         (Tsyncrxctl::EVENTS_V2, true),
