@@ -18,12 +18,12 @@ from testbed.host.ui import Failure, Step
 from testbed.source import tree
 
 # The folders of tools/testing/selftests that are built and installed.
-TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "tc-testing")
+TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "ptp", "tc-testing")
 _LIST = "kselftest-list.txt"
 _SELFTESTS = "tools/testing/selftests"
 # Inputs of the build, apart from the exported headers of the rest of the tree.
 _INPUTS = (
-    *(f"{_SELFTESTS}/{name}" for name in ("drivers/net", "net", "tc-testing", "kselftest")),
+    *(f"{_SELFTESTS}/{name}" for name in ("drivers/net", "net", "ptp", "tc-testing", "kselftest")),
     f"{_SELFTESTS}/lib.mk", f"{_SELFTESTS}/Makefile", f"{_SELFTESTS}/kselftest.h",
     f"{_SELFTESTS}/kselftest_harness.h", "tools/net/ynl", "tools/lib/bpf", "tools/include",
     "tools/scripts", "Documentation/netlink", "include/uapi", "arch/x86/include/uapi",
@@ -66,7 +66,7 @@ def build(env: Env, work: tree.Tree) -> Selftests:
     installed, stamp = folder / "installed", folder / "installed.stamp"
     compiled, scripts = _states(env, work.work)
     if proc.text_of(stamp) != compiled + scripts:
-        with Step("the kernel's selftests: drivers/net, net, tc-testing"):
+        with Step("the kernel's selftests: drivers/net, net, ptp, tc-testing"):
             stamp.unlink(missing_ok=True)
             log = proc.fresh(env.logs / "selftests-build.log")
             _copy_tree(work.work, folder, log)
