@@ -32,6 +32,12 @@ rust_helper_xdp_get_shared_info_from_buff(const struct xdp_buff *xdp)
 	return xdp_get_shared_info_from_buff(xdp);
 }
 
+__rust_helper struct skb_shared_info *
+rust_helper_xdp_get_shared_info_from_frame(const struct xdp_frame *frame)
+{
+	return xdp_get_shared_info_from_frame(frame);
+}
+
 __rust_helper void
 rust_helper_xdp_update_skb_frags_info(struct sk_buff *skb, u8 nr_frags,
 				      unsigned int size, unsigned int truesize,

@@ -46,6 +46,7 @@ mod shared;
 mod slots;
 mod stats;
 mod suspend;
+mod targets;
 mod tx_slot;
 mod up;
 mod vector;

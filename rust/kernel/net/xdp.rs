@@ -27,11 +27,13 @@
 
 mod buff;
 mod fragments;
+pub(super) mod frame;
 pub(super) mod hints;
 pub(super) mod program;
 mod ring;
 mod rxq;
 mod several;
+pub(super) mod tx;
 
 use self::fragments::{
     flags,
@@ -53,6 +55,10 @@ pub use self::{
         XdpPolling,
         XdpReceived,
         XdpRing, //
+    },
+    tx::{
+        XdpTxAddress,
+        XdpTxCounts, //
     }, //
 };
 pub use super::page_pool::ring::transmit::XdpFormat;

@@ -9,6 +9,7 @@ use super::{
         OpsLocked, //
     },
     rings::RingRange,
+    targets::Target,
     wake_packets::WakePackets,
     Device, //
 };
@@ -44,6 +45,16 @@ pub struct OptionalOps<T> {
     pub(super) register_clock: Option<unsafe fn(&Device) -> Result<&'static PtpClock>>,
     /// The hints for programs.
     pub(super) xdp_hints: Option<&'static bindings::xdp_metadata_ops>,
+    /// Takes back frames that were redirected to the device, and that the NIC has sent.
+    ///
+    /// Its safety requirement: this is the poll function of a vector of that number, of a device of
+    /// driver `T`, and not netpoll. The target is that of the vector.
+    pub(super) complete_xdp: Option<unsafe fn(&Device, u16, Target)>,
+    /// Takes back all such frames of a vector that has gone down.
+    ///
+    /// Its safety requirement: the device is one of driver `T`, whose NIC was stopped or reset. The
+    /// target is that of the vector, and nobody finds it any more. Process context.
+    pub(super) finish_xdp: Option<unsafe fn(&Device, u16, Target)>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -68,6 +79,8 @@ impl<T> OptionalOps<T> {
         xdp_features: 0,
         register_clock: None,
         xdp_hints: None,
+        complete_xdp: None,
+        finish_xdp: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

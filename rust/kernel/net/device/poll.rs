@@ -74,6 +74,14 @@ unsafe fn poll<T: Driver>(
     // driver's poll function has given back those that it took.
     let _doorbells = unsafe { T::Doorbell::begin(cx.softirq()) };
 
+    if let Some(complete) = T::OPS.complete_xdp {
+        if !cx.is_netpoll() {
+            if let Some(target) = shared.targets.get(vector.index) {
+                // SAFETY: This is the poll function of the vector, whose ring this is.
+                unsafe { complete(shared.dev(), vector.index, target) };
+            }
+        }
+    }
     let polled = match poller {
         Some(poller) => T::poll(shared.data(), poller, &cx),
         None => Polled::Idle { received: 0 },

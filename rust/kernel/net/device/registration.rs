@@ -27,6 +27,7 @@ use super::{
     },
     shared::Shared,
     slots,
+    targets::Targets,
     tx_slot::TxSlot,
     wake_packets::WakePackets,
     Device,
@@ -136,6 +137,7 @@ impl<T: Driver> Registration<T> {
                 dev,
                 bus,
                 slots,
+                targets: Targets::new(T::OPS.complete_xdp.map_or(0, |_| queues))?,
                 early_events: Early::new(),
                 suspended: Atomic::new(false),
                 config: OpsCell::new(Config {

@@ -9,6 +9,7 @@ use super::{
         OpsCell, //
     },
     rings::Config,
+    targets::Targets,
     tx_slot::TxSlot,
     Device,
     Driver, //
@@ -42,6 +43,8 @@ pub(super) struct Shared<T: Driver> {
     pub(super) dev: NonNull<bindings::net_device>,
     pub(super) bus: &'static T::Bus,
     pub(super) slots: KVVec<TxSlot<T>>,
+    /// The rings for frames that XDP redirects to the device.
+    pub(super) targets: Targets,
     /// Events that came before the NIC was started.
     pub(super) early_events: Early,
     /// The NIC must not be accessed: it sleeps, or is being reset. Changes with RTNL held, and is

@@ -62,7 +62,8 @@ pub(super) enum BusIo {
 /// 1. The watchdog ends and the event interrupt is freed, which waits for its thread: the carrier
 ///    is not turned on again.
 /// 2. The carrier is turned off, the queues are stopped, and the producers are taken out of them
-///    under their locks: no packet reaches the driver, even if a queue is woken.
+///    under their locks: no packet reaches the driver, even if a queue is woken. Rings for frames
+///    that XDP redirects to the device are not found any more.
 /// 3. NAPI is disabled, and the last poll functions are waited for: no interrupt is turned on
 ///    again. Their completions may have woken queues, which are stopped again: the core keeps
 ///    packets until the device is up, rather than losing them here.
@@ -208,6 +209,9 @@ impl<T: Driver> Up<T> {
             unsafe { shared.queue_check_up() };
         }
 
+        // SAFETY: `end()` withdraws them, and a grace period passes before they are freed, as NAPI
+        // is enabled.
+        unsafe { shared.targets.publish(&self.made.targets) };
         for vector in &self.made.vectors {
             // SAFETY: NAPI was enabled above.
             unsafe { vector.started() };
@@ -259,6 +263,7 @@ impl<T: Driver> Up<T> {
             self.installed = false;
             self.exchange_tx(shared);
         }
+        shared.targets.withdraw();
 
         if self.enabled {
             // INVARIANT: NAPI is disabled in all vectors.
@@ -269,7 +274,8 @@ impl<T: Driver> Up<T> {
             }
 
             // A poll function that has completed the instance may still be about to turn the
-            // interrupt on again. It runs with bottom halves disabled.
+            // interrupt on again, and others may be about to redirect frames to this device. They
+            // run with bottom halves disabled.
             //
             // SAFETY: We are in process context.
             unsafe { bindings::synchronize_net() };
@@ -313,6 +319,15 @@ impl<T: Driver> Up<T> {
     /// reset.
     pub(super) fn free(mut self, shared: &Shared<T>) {
         self.made.tx.clear();
+        if let Some(finish) = T::OPS.finish_xdp {
+            for (index, target) in self.made.targets.iter().enumerate() {
+                // SAFETY: The NIC was stopped or reset. If the target was published, it has been
+                // withdrawn, and a grace period has passed. The vector exists.
+                //
+                // CAST: The number of vectors is a `u16`.
+                unsafe { finish(shared.dev(), index as u16, *target) };
+            }
+        }
         for vector in mem::take(&mut self.made.vectors) {
             // SAFETY: NAPI is disabled, and the NIC is as it has to be.
             unsafe { poll::close(vector, shared) };

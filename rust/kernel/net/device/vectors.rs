@@ -4,6 +4,7 @@
 
 use super::{
     interrupt::Interrupt,
+    targets::Target,
     vector::Vector, //
 };
 
@@ -20,6 +21,9 @@ pub(super) struct Vectors<P, X> {
     pub(super) event: Option<Interrupt>,
     pub(super) tx: KVVec<Option<X>>,
     pub(super) vectors: KVVec<Pin<KBox<Vector<P>>>>,
+    /// The rings for frames that XDP redirects to the device, in the order of the vectors that they
+    /// belong to.
+    pub(super) targets: KVVec<Target>,
     /// Vectors without a poller, since the driver has failed to make one. What belongs to their
     /// NAPI instances stays until the NIC is quiet.
     pub(super) failed: KVVec<Pin<KBox<Vector<P>>>>,
@@ -33,6 +37,7 @@ impl<P, X> Vectors<P, X> {
             event: None,
             tx: KVVec::new(),
             vectors: KVVec::new(),
+            targets: KVVec::new(),
             failed: KVVec::new(),
         }
     }

@@ -8,6 +8,10 @@
 //! program, and those before it go on with the buffers that they have, as they do when a program is
 //! detached. To replace a program, or to detach it, takes no more than a pointer.
 
+mod xmit;
+
+pub use self::xmit::XdpXmitOps;
+
 use super::{
     inner::Inner,
     ops_lock::Locks,

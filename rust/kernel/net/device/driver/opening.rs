@@ -17,6 +17,7 @@ use super::{
             Config,
             RingSizes, //
         },
+        targets::Target,
         vector::{
             PollFn,
             Vector, //
@@ -273,6 +274,16 @@ impl<'up, 'bound, T: Driver> Opening<'up, 'bound, T> {
         let tx = unsafe { transmute_lifetime(tx) };
         self.made.tx.push(Some(tx), GFP_KERNEL)?;
         Ok(index)
+    }
+
+    /// The NAPI instance of the vector that was added last, and the rings for frames that XDP
+    /// redirects to the device: those of all vectors before it, or there is none to add.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for XDP"))]
+    pub(in super::super) fn last_vector(&mut self) -> Option<(&Napi, &mut KVVec<Target>)> {
+        let made = &mut *self.made;
+        let vector = made.vectors.last()?;
+
+        (made.targets.len() + 1 == made.vectors.len()).then_some((vector.napi(), &mut made.targets))
     }
 
     /// An interrupt, whose name begins with that of the device.

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Transmit rings for frames that were redirected.
+//!
+//! The core calls `ndo_xdp_xmit()` on any CPU, in the poll function of any device, that of the same
+//! one included, whose receive loop is under way then. So the ring has a lock of its own, which
+//! nothing is called with that could come back here: neither a program nor the stack.
+//!
+//! A frame is mapped while it is in the ring, even if its page has a mapping of its own: C removes
+//! the mappings of a page pool when that is destroyed, also of pages that are on their way. It goes
+//! back when it is no longer mapped.
+
+use super::{
+    frame::{
+        FrameBulk,
+        XdpFrame, //
+    },
+    XdpFormat, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    dma::DmaAddress,
+    net::{
+        napi::Attached,
+        queue::{
+            bus_address,
+            RingMemory,
+            RingSize, //
+        }, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        static_lock_class,
+        SpinLock, //
+    }, //
+};
+
+use core::{
+    mem,
+    ptr::NonNull, //
+};
+
+/// A part of a frame, in one descriptor.
+///
+/// # Invariants
+///
+/// If `len` is not zero, `address` is a mapping of so many bytes for the device of the ring.
+// INVARIANT: By default, it is zero.
+#[derive(Default)]
+struct Record {
+    /// In the last record of a frame, so that all parts of it have been unmapped before.
+    frame: Option<XdpFrame>,
+    address: DmaAddress,
+    len: u32,
+    /// In the first record of a frame, the number of all of them.
+    parts: u32,
+    /// In the first record of a frame, its length.
+    total: u32,
+}
+
+/// The totals of frames that a ring was given, as far as they have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct XdpTxCounts {
+    /// Frames that the NIC has sent.
+    pub packets: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+    /// Frames that there was no room for, or that the NIC cannot send, with those behind them.
+    pub refused: u64,
+    /// Frames that the NIC had not sent when it was stopped.
+    pub lost: u64,
+}
+
+/// The address and the size of a ring, for the NIC.
+#[derive(Clone, Copy, Debug)]
+pub struct XdpTxAddress {
+    /// The address of the first descriptor.
+    pub base: u64,
+    /// The size in bytes.
+    pub bytes: u32,
+}
+
+/// What the holder of a ring's lock uses.
+///
+/// # Invariants
+///
+/// Numbers of descriptors count on: `free` is ahead of `done` by less than the ring has, and `told`
+/// is not behind `done` nor ahead of `free`. Those from `done` to `free` belong to frames, the
+/// others have an empty record.
+struct Frames {
+    records: KVVec<Record>,
+    /// The descriptor that the NIC completes next.
+    done: usize,
+    /// The descriptor that is given to the NIC next.
+    free: usize,
+    /// The one up to which the NIC was told of frames.
+    told: usize,
+}
+
+impl Frames {
+    /// The record of a descriptor.
+    #[inline]
+    fn record(&mut self, number: usize) -> Option<&mut Record> {
+        let mask = self.records.len() - 1;
+
+        self.records.get_mut(number & mask)
+    }
+}
+
+/// A transmit ring for frames that were redirected, found by CPU.
+///
+/// It is an object of the NAPI instance of a vector, whose poll function completes it.
+///
+/// # Invariants
+///
+/// - `dev` is bound until the ring is dropped.
+/// - There is a record for each descriptor of `memory`.
+#[pin_data(PinnedDrop)]
+pub(in crate::net) struct XdpTxRing {
+    memory: RingMemory,
+    dev: NonNull<bindings::device>,
+    /// Descriptors that have a frame, for those who do not hold the lock.
+    in_use: Atomic<usize>,
+    #[pin]
+    frames: SpinLock<Frames>,
+}
+
+// SAFETY: A device can be used by any thread, and the rest is `Send`.
+unsafe impl Send for XdpTxRing {}
+
+// SAFETY: As above. What changes is locked.
+unsafe impl Sync for XdpTxRing {}
+
+/// The name of a lock class.
+static XDP_TX: &CStr = c"xdp::XdpTxRing";
+
+impl XdpTxRing {
+    /// Makes a ring with `len` descriptors.
+    ///
+    /// # Safety
+    ///
+    /// The device must be bound until the ring is dropped.
+    pub(in crate::net) unsafe fn new(
+        dev: &device::Device<Bound>,
+        len: RingSize,
+    ) -> Result<impl PinInit<Self>> {
+        let mut records = KVVec::with_capacity(len.get(), GFP_KERNEL)?;
+
+        for _ in 0..len.get() {
+            records.push(Record::default(), GFP_KERNEL)?;
+        }
+        let memory = RingMemory::new(dev, len)?;
+        let dev = NonNull::new(dev.as_raw()).ok_or(EINVAL)?;
+        // INVARIANT: There is no frame.
+        let frames = Frames {
+            records,
+            done: 0,
+            free: 0,
+            told: 0,
+        };
+
+        // INVARIANT: By the safety requirements, and there are as many records.
+        Ok(pin_init!(Self {
+            memory,
+            dev,
+            in_use: Atomic::new(0),
+            frames <- SpinLock::new(frames, XDP_TX, static_lock_class!()),
+        }))
+    }
+
+    /// The ring for the NIC.
+    pub(in crate::net) fn address(&self) -> XdpTxAddress {
+        XdpTxAddress {
+            base: self.memory.address(),
+            bytes: self.memory.bytes(),
+        }
+    }
+
+    /// Whether there are frames in it.
+    #[inline(always)]
+    pub(in crate::net) fn has_frames(&self) -> bool {
+        self.in_use.load(Relaxed) != 0
+    }
+
+    /// Takes frames, as far as there is room, and returns their number. With `flush`, the NIC has
+    /// to be told of all that are in the ring. `end` is called with the lock held: with the tail in
+    /// that case, and with the totals.
+    ///
+    /// # Safety
+    ///
+    /// The frames must be valid, and those that are taken become ours. Bottom halves must be
+    /// disabled, and interrupts must not be. `end` must not access the ring.
+    pub(in crate::net) unsafe fn send<F: XdpFormat>(
+        &self,
+        frames: &[NonNull<bindings::xdp_frame>],
+        flush: bool,
+        end: impl FnOnce(Option<usize>, XdpTxCounts),
+    ) -> usize {
+        let mut counts = XdpTxCounts::default();
+        let mut taken = 0;
+        let mut guard = self.frames.lock();
+        let ring = &mut *guard;
+
+        for frame in frames {
+            // SAFETY: By the safety requirements.
+            let frame = unsafe { XdpFrame::from_raw(*frame) };
+            let parts = 1 + frame.fragments().len();
+
+            if self.room(ring) < parts {
+                // SAFETY: By the safety requirements.
+                unsafe { self.complete_locked::<F>(ring, &mut counts) };
+            }
+            if let Err(frame) = self.submit::<F>(ring, frame) {
+                // It stays the caller's.
+                let _ = frame.into_raw();
+                break;
+            }
+            taken += 1;
+        }
+        counts.refused = (frames.len() - taken) as u64;
+        self.in_use
+            .store(ring.free.wrapping_sub(ring.done), Relaxed);
+
+        let tail = (flush && ring.told != ring.free).then(|| {
+            ring.told = ring.free;
+            ring.free & (self.memory.len() - 1)
+        });
+        end(tail, counts);
+        taken
+    }
+
+    /// Takes back what the NIC has sent. `end` is called with the totals, if there are any, and
+    /// with the lock held.
+    ///
+    /// # Safety
+    ///
+    /// Bottom halves must be disabled, and interrupts must not be. `end` must not access the ring.
+    pub(in crate::net) unsafe fn complete<F: XdpFormat>(&self, end: impl FnOnce(XdpTxCounts)) {
+        let mut counts = XdpTxCounts::default();
+        let mut guard = self.frames.lock();
+        let ring = &mut *guard;
+
+        // SAFETY: By the safety requirements.
+        unsafe { self.complete_locked::<F>(ring, &mut counts) };
+        self.in_use
+            .store(ring.free.wrapping_sub(ring.done), Relaxed);
+        if counts != XdpTxCounts::default() {
+            end(counts);
+        }
+    }
+
+    /// As [`Self::complete`], when the NIC was stopped: takes back all frames.
+    ///
+    /// # Safety
+    ///
+    /// As there, and the NIC must not access the memory of frames, nor be told of others.
+    pub(in crate::net) unsafe fn finish<F: XdpFormat>(&self, end: impl FnOnce(XdpTxCounts)) {
+        let mut counts = XdpTxCounts::default();
+        let mut guard = self.frames.lock();
+        let ring = &mut *guard;
+
+        // SAFETY: By the safety requirements.
+        unsafe { self.complete_locked::<F>(ring, &mut counts) };
+        counts.lost = self.take_all(ring);
+        self.in_use.store(0, Relaxed);
+        end(counts);
+    }
+
+    /// Returns all frames, which are not mapped then, and their number.
+    fn take_all(&self, ring: &mut Frames) -> u64 {
+        let mut lost = 0;
+
+        for record in &mut ring.records {
+            self.unmap(record);
+        }
+        for record in &mut ring.records {
+            lost += u64::from(record.frame.take().is_some());
+        }
+        // INVARIANT: All records are empty.
+        (ring.done, ring.told) = (ring.free, ring.free);
+        lost
+    }
+
+    /// Number of free descriptors. All but one can be in use.
+    #[inline]
+    fn room(&self, ring: &Frames) -> usize {
+        self.memory.len() - 1 - ring.free.wrapping_sub(ring.done)
+    }
+
+    /// Maps a part of a frame.
+    ///
+    /// # Safety
+    ///
+    /// It must be memory of the linear mapping.
+    #[inline]
+    unsafe fn map_head(&self, data: *mut c_void, len: u32) -> DmaAddress {
+        let (dev, len) = (self.dev.as_ptr(), len as usize);
+
+        // As `dma_map_single()`, without the detour through `struct page`.
+        //
+        // SAFETY: By the type invariants and the safety requirements. The device only reads it.
+        unsafe {
+            bindings::debug_dma_map_single(dev, data, len);
+            bindings::dma_map_phys(
+                dev,
+                bindings::virt_to_phys(data),
+                len,
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+                0,
+            )
+        }
+    }
+
+    /// Removes the mapping of a record, if there is one.
+    #[inline]
+    fn unmap(&self, record: &mut Record) {
+        // INVARIANT: There is none from here on.
+        let len = mem::take(&mut record.len);
+
+        if len != 0 {
+            // SAFETY: By the type invariants, this is a mapping.
+            unsafe {
+                bindings::dma_unmap_page(
+                    self.dev.as_ptr(),
+                    record.address,
+                    len as usize,
+                    bindings::dma_data_direction::DMA_TO_DEVICE,
+                )
+            };
+        }
+    }
+
+    /// Puts a frame into the ring, or returns it.
+    #[inline]
+    fn submit<F: XdpFormat>(&self, ring: &mut Frames, mut frame: XdpFrame) -> Result<(), XdpFrame> {
+        let parts = 1 + frame.fragments().len();
+
+        if self.room(ring) < parts
+            || !frame.is_readable()
+            || !frame.pad_to(F::MIN_LEN)
+            || frame.len() > F::MAX_LEN.into()
+        {
+            return Err(frame);
+        }
+        // CAST: Just checked.
+        let total = frame.len() as u16;
+
+        for number in 0..parts {
+            if !self.put_part::<F>(ring, &frame, number, parts, total) {
+                // That one may be mapped, too.
+                for number in 0..=number {
+                    if let Some(record) = ring.record(ring.free.wrapping_add(number)) {
+                        self.unmap(record);
+                    }
+                }
+                return Err(frame);
+            }
+        }
+        if let Some(first) = ring.record(ring.free) {
+            // CAST: A few.
+            first.parts = parts as u32;
+            first.total = total.into();
+        }
+        if let Some(last) = ring.record(ring.free.wrapping_add(parts - 1)) {
+            last.frame = Some(frame);
+        }
+        // INVARIANT: There was room, and these descriptors belong to the frame.
+        ring.free = ring.free.wrapping_add(parts);
+        Ok(())
+    }
+
+    /// Maps a part of a frame, and writes its descriptor. Returns whether that was possible.
+    #[inline]
+    fn put_part<F: XdpFormat>(
+        &self,
+        ring: &mut Frames,
+        frame: &XdpFrame,
+        number: usize,
+        parts: usize,
+        total: u16,
+    ) -> bool {
+        let Some((address, len)) = self.map_part(frame, number) else {
+            return false;
+        };
+        let position = ring.free.wrapping_add(number);
+        let Some(record) = ring.record(position) else {
+            return false;
+        };
+        // INVARIANT: This is the mapping.
+        (record.address, record.len) = (address, len);
+        if len > total.into() {
+            return false;
+        }
+        // CAST: Just checked.
+        let len = len as u16;
+        let words = F::tx_descriptor(bus_address(address), len, total, number + 1 == parts);
+        // SAFETY: The memory exists, and this is a place there.
+        unsafe {
+            self.memory
+                .slots()
+                .write(self.memory.place(position), words)
+        };
+        true
+    }
+
+    /// Maps a part of a frame. Returns the mapping and its length, which is not zero.
+    #[inline]
+    fn map_part(&self, frame: &XdpFrame, number: usize) -> Option<(DmaAddress, u32)> {
+        let dev = self.dev.as_ptr();
+        let (address, len) = match number.checked_sub(1) {
+            None => {
+                let (data, len) = frame.head();
+
+                // SAFETY: A frame is in the linear mapping.
+                (
+                    (len != 0).then(|| unsafe { self.map_head(data, len) })?,
+                    len,
+                )
+            }
+            Some(index) => {
+                let fragment = frame.fragments().get(index)?;
+                if fragment.len == 0 {
+                    return None;
+                }
+                // SAFETY: By the type invariants. The fragment is valid memory, which the device
+                // only reads.
+                let address = unsafe {
+                    bindings::__skb_frag_dma_map(
+                        dev,
+                        fragment,
+                        0,
+                        fragment.len as usize,
+                        bindings::dma_data_direction::DMA_TO_DEVICE,
+                    )
+                };
+                (address, fragment.len)
+            }
+        };
+
+        // SAFETY: This is what a function for that has returned.
+        let failed = unsafe { bindings::dma_mapping_error(dev, address) } != 0;
+        (!failed).then_some((address, len))
+    }
+
+    /// See [`Self::complete`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    unsafe fn complete_locked<F: XdpFormat>(&self, ring: &mut Frames, counts: &mut XdpTxCounts) {
+        // SAFETY: By the type invariants.
+        let needs_unmap = unsafe { bindings::dma_need_unmap(self.dev.as_ptr()) };
+        // SAFETY: By the safety requirements.
+        let mut bulk = unsafe { FrameBulk::new() };
+
+        while ring.done != ring.told {
+            let Some(&mut Record { parts, total, .. }) = ring.record(ring.done) else {
+                return;
+            };
+            let last = ring.done.wrapping_add(parts as usize - 1);
+            // SAFETY: The memory exists, and this is a place there.
+            let status = unsafe { self.memory.slots().second(self.memory.place(last)) };
+
+            if !F::is_sent(status) {
+                return;
+            }
+            for number in 0..parts as usize {
+                let Some(record) = ring.record(ring.done.wrapping_add(number)) else {
+                    return;
+                };
+                if needs_unmap {
+                    self.unmap(record);
+                } else {
+                    // INVARIANT: There is nothing to remove.
+                    record.len = 0;
+                }
+                if let Some(frame) = record.frame.take() {
+                    bulk.add(frame);
+                }
+            }
+            // INVARIANT: Their records are empty.
+            ring.done = ring.done.wrapping_add(parts as usize);
+            counts.packets += 1;
+            counts.bytes += u64::from(total);
+        }
+    }
+}
+
+impl Attached for XdpTxRing {}
+
+#[pinned_drop]
+impl PinnedDrop for XdpTxRing {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: There is no other access: the ring goes away. The lock is not for process
+        // context.
+        let ring = unsafe { &mut *self.frames.data.get() };
+
+        self.take_all(ring);
+    }
+}
+
+#[cfg(CONFIG_KUNIT)]
+impl XdpTxRing {
+    /// The number of descriptors that have a frame, for tests.
+    pub(in crate::net) fn in_use(&self) -> usize {
+        self.in_use.load(Relaxed)
+    }
+
+    /// The words of a descriptor, for tests.
+    pub(in crate::net) fn words(&self, index: usize) -> [u64; 2] {
+        let (slots, place) = (self.memory.slots(), self.memory.place(index));
+
+        // SAFETY: The memory exists, and this is a place there.
+        unsafe { [slots.first(place), slots.second(place)] }
+    }
+
+    /// Completes a descriptor, as the NIC does, for tests.
+    pub(in crate::net) fn write_back(&self, index: usize, status: u64) {
+        // SAFETY: As in `words()`.
+        unsafe {
+            self.memory
+                .slots()
+                .write(self.memory.place(index), [0, status]);
+        }
+    }
+}
