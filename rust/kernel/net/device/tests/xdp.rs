@@ -8,6 +8,7 @@ mod nic;
 mod program;
 mod several;
 mod transmit;
+mod xmit;
 
 use self::{
     nic::{

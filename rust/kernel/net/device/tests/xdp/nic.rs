@@ -9,7 +9,10 @@ use super::{
                 QueueMgmtOps,
                 RxQueueAlloc, //
             },
-            xdp::XdpOps,
+            xdp::{
+                XdpOps,
+                XdpXmitOps, //
+            },
             Device,
             Driver,
             Feature,
@@ -61,7 +64,8 @@ use crate::{
             Hashed,
             HintFormat,
             XdpFormat,
-            XdpRing, //
+            XdpRing,
+            XdpTxCounts, //
         }, //
     },
     new_spinlock,
@@ -201,6 +205,10 @@ pub(super) struct Plan {
     pub(super) fails: Atomic<usize>,
     /// The queue that does not start with other memory.
     pub(super) fails_to_start: Atomic<usize>,
+    /// The number of doorbells for redirected frames, and the last tail.
+    pub(super) doorbells: [Atomic<usize>; 2],
+    /// Redirected frames that were sent, bytes in them, and those that were refused and lost.
+    pub(super) counts: [Atomic<u64>; 4],
 }
 
 impl Plan {
@@ -275,6 +283,11 @@ impl Driver for Nic {
 
         for queue in 0..QUEUES {
             cx.add_virtual_queue_vector(|napi| Ok((data.ring(napi, queue, false)?, ())))?;
+            cx.add_xdp_ring(data.parent, LEN)?;
+            // A vector has one.
+            if cx.add_xdp_ring(data.parent, LEN).err() != Some(EINVAL) {
+                return Err(EBADFD);
+            }
         }
         Ok(())
     }
@@ -317,7 +330,11 @@ impl Driver for Nic {
         Xmit::Taken
     }
 
-    const OPS: OptionalOps<Self> = OptionalOps::NONE.queue_mgmt().xdp().xdp_hints::<Wide>();
+    const OPS: OptionalOps<Self> = OptionalOps::NONE
+        .queue_mgmt()
+        .xdp()
+        .xdp_xmit()
+        .xdp_hints::<Wide>();
 }
 
 impl QueueMgmtOps for Nic {
@@ -371,6 +388,23 @@ impl XdpOps for Nic {
     }
 }
 
+impl XdpXmitOps for Nic {
+    type Format = Wide;
+
+    fn xdp_doorbell<'bound>(data: Pin<&Data<'bound>>, _: u16, tail: usize) {
+        data.plan.doorbells[0].fetch_add(1, Relaxed);
+        data.plan.doorbells[1].store(tail, Relaxed);
+    }
+
+    fn xdp_count<'bound>(data: Pin<&Data<'bound>>, _: u16, counts: XdpTxCounts) {
+        let counts = [counts.packets, counts.bytes, counts.refused, counts.lost];
+
+        for (place, count) in data.plan.counts.iter().zip(counts) {
+            place.fetch_add(count, Relaxed);
+        }
+    }
+}
+
 /// A registered device.
 pub(super) struct XdpDevice {
     pub(super) device: Registered<Nic>,
@@ -394,6 +428,8 @@ impl XdpDevice {
                 made: [const { Atomic::new(0) }; QUEUES],
                 fails: Atomic::new(usize::MAX),
                 fails_to_start: Atomic::new(usize::MAX),
+                doorbells: [const { Atomic::new(0) }; 2],
+                counts: [const { Atomic::new(0) }; 4],
             }),
             GFP_KERNEL,
         )?;
