@@ -45,9 +45,13 @@ pub(crate) struct Events {
     pub(crate) memory_error: bool,
 }
 
+/// Returns the vector of a pair.
+fn vector(pair: Pair) -> Bounded<u32, 6> {
+    Bounded::<u32, 6>::from_expr(pair.at() as u32)
+}
+
 /// Returns the vector allocation of an even queue pair and of the odd one after it, if any.
 fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
-    let vector = |pair: Pair| Bounded::<u32, 6>::from_expr(pair.at() as u32);
     let ivar = IVAR::zeroed()
         .with_int_alloc_rx(vector(even))
         .with_int_alloc_val_rx(true)
@@ -58,6 +62,20 @@ fn allocation(even: Pair, odd: Option<Pair>) -> IVAR {
         Some(odd) => ivar
             .with_int_alloc_rx_odd(vector(odd))
             .with_int_alloc_val_rx_odd(true)
+            .with_int_alloc_tx_odd(vector(odd))
+            .with_int_alloc_val_tx_odd(true),
+        None => ivar,
+    }
+}
+
+/// Returns that of the transmit queues for frames that are redirected to the port.
+fn xmit_allocation(even: Pair, odd: Option<Pair>) -> IVAR {
+    let ivar = IVAR::zeroed()
+        .with_int_alloc_tx(vector(even))
+        .with_int_alloc_val_tx(true);
+
+    match odd {
+        Some(odd) => ivar
             .with_int_alloc_tx_odd(vector(odd))
             .with_int_alloc_val_tx_odd(true),
         None => ivar,
@@ -80,7 +98,13 @@ pub(crate) fn configure(bar: &Bar0<'_>, moderation: &Setting, pairs: u16, event:
 
     let mut all = Pair::first(pairs);
     while let Some(even) = all.next() {
-        bar.write(IVAR::at(even.at() / 2), allocation(even, all.next()));
+        let odd = all.next();
+
+        bar.write(IVAR::at(even.at() / 2), allocation(even, odd));
+        bar.write(
+            IVAR::at(even.xdp_xmit().at() / 2),
+            xmit_allocation(even, odd),
+        );
     }
     bar.write_reg(
         IVAR_MISC::zeroed()
@@ -241,6 +265,10 @@ mod tests {
         assert_eq!(ivar, Ok(0x0000_8080));
         let ivar = pair(14).and_then(|even| Ok(allocation(even, Some(pair(15)?)).into_raw()));
         assert_eq!(ivar, Ok(0x8f8f_8e8e));
+        let ivar = pair(0).map(|even| xmit_allocation(even, None).into_raw());
+        assert_eq!(ivar, Ok(0x0000_8000));
+        let ivar = pair(14).and_then(|even| Ok(xmit_allocation(even, Some(pair(15)?)).into_raw()));
+        assert_eq!(ivar, Ok(0x8f00_8e00));
         assert_eq!(bits(1), 1);
         assert_eq!(bits(16), 0xffff);
     }

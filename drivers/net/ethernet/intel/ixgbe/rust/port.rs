@@ -56,6 +56,7 @@ use crate::{
         self,
         TxCompletion,
         TxQueue,
+        TxRegisters,
         TxRing, //
     },
     vlan, //
@@ -123,6 +124,7 @@ impl Driver for PortDriver {
         for number in 0..cx.queues() {
             let pair = Pair::new(number).ok_or(EINVAL)?;
             let stats = data.stats.pair(number)?;
+            let mut registers = None;
 
             cx.add_queue_vector(data.vectors.index(number.into())?, c"TxRx", |napi| {
                 let poll = &stats.poll;
@@ -131,13 +133,7 @@ impl Driver for PortDriver {
                 )?;
                 let (ring, tx) = tx::ring(dev, napi, pair, sizes.tx)?;
 
-                rings.push(
-                    PairRegisters {
-                        rx: rx.registers(napi)?,
-                        tx: ring.registers(),
-                    },
-                    GFP_KERNEL,
-                )?;
+                registers = Some((rx.registers(napi)?, ring.registers()));
                 let sender = Sender {
                     ring,
                     stats: stats.clone(),
@@ -150,6 +146,9 @@ impl Driver for PortDriver {
                 };
                 Ok((poller, sender))
             })?;
+            let (rx, tx) = registers.ok_or(EINVAL)?;
+            let xmit = TxRegisters::of_xdp(pair, cx.add_xdp_ring(dev, sizes.tx)?);
+            rings.push(PairRegisters { rx, tx, xmit }, GFP_KERNEL)?;
         }
         let event = data.event_vector();
         cx.add_event_vector(data.vectors.index(event.into())?, c"event")?;
@@ -336,5 +335,6 @@ impl Driver for PortDriver {
         .statistics()
         .wol()
         .xdp()
+        .xdp_xmit()
         .xdp_hints::<Xdp>();
 }

@@ -181,6 +181,24 @@ counters! {
 }
 
 counters! {
+    /// Counters of frames that others redirect to the port. Their writer holds the lock of the
+    /// ring for these.
+    #[repr(align(64))]
+    XdpCounters {
+        /// Frames sent. They count as sent packets, too.
+        tx_xdp_packets,
+        /// Bytes sent, without frame check sequence.
+        tx_xdp_bytes,
+        /// Frames that there was no room for, or that the NIC cannot send.
+        tx_xdp_refused,
+        /// Frames that the NIC had not sent when the device was closed.
+        tx_xdp_lost,
+        /// Times that the NIC was told of frames.
+        tx_xdp_doorbells,
+    }
+}
+
+counters! {
     /// Counters of time stamps. Their writer holds the lock of the clock.
     StampCounters {
         /// Received frames with a time stamp.
@@ -294,6 +312,7 @@ impl HwCounters {
 pub(crate) struct PairStats {
     pub(crate) poll: PollCounters,
     pub(crate) xmit: XmitCounters,
+    pub(crate) xdp: XdpCounters,
     pub(crate) bulk_free: BulkStats,
 }
 
@@ -330,6 +349,12 @@ impl PortStats {
         Ok(self.pairs.get(usize::from(number)).ok_or(EINVAL)?.clone())
     }
 
+    /// Returns the counters of frames that others redirect to the port, on the CPUs of a pair.
+    #[inline]
+    pub(crate) fn xdp(&self, number: u16) -> Option<&XdpCounters> {
+        self.pairs.get(usize::from(number)).map(|pair| &pair.xdp)
+    }
+
     /// Returns the NIC's counters.
     ///
     /// Context: any. If another CPU is reading them right now, these are the previous values.
@@ -363,12 +388,17 @@ impl PortStats {
     }
 
     /// Returns the sums over all queue pairs.
-    fn sums(&self) -> (PollCounters, XmitCounters) {
-        let sums = (PollCounters::default(), XmitCounters::default());
+    fn sums(&self) -> (PollCounters, XmitCounters, XdpCounters) {
+        let sums = (
+            PollCounters::default(),
+            XmitCounters::default(),
+            XdpCounters::default(),
+        );
 
         for pair in &self.pairs {
             sums.0.add_all(&pair.poll);
             sums.1.add_all(&pair.xmit);
+            sums.2.add_all(&pair.xdp);
         }
         sums
     }
@@ -390,8 +420,9 @@ impl PortStats {
 
     /// Returns the counters of a transmit queue.
     pub(crate) fn tx_queue(&self, number: u16) -> TxQueueStats {
-        let Some(PairStats { poll, xmit, .. }) =
-            self.pairs.get(usize::from(number)).map(|pair| &**pair)
+        let Some(PairStats {
+            poll, xmit, xdp, ..
+        }) = self.pairs.get(usize::from(number)).map(|pair| &**pair)
         else {
             return TxQueueStats::default();
         };
@@ -400,8 +431,8 @@ impl PortStats {
         let more_bytes = poll.tx_gso_more_bytes.get();
 
         TxQueueStats {
-            packets: poll.tx_packets.get() + more_packets,
-            bytes: poll.tx_bytes.get() + more_bytes,
+            packets: poll.tx_packets.get() + more_packets + xdp.tx_xdp_packets.get(),
+            bytes: poll.tx_bytes.get() + more_bytes + xdp.tx_xdp_bytes.get(),
             gso: Some(GsoStats {
                 packets,
                 bytes,
@@ -416,7 +447,10 @@ impl PortStats {
     /// last, unless that `is_reachable`.
     pub(crate) fn fill(&self, bar: &Bar0<'_>, stats: &mut Stats64<'_>, is_reachable: bool) {
         let hw = if is_reachable { self.hw(bar) } else { &self.hw };
-        let (poll, xmit) = self.sums();
+        let (poll, xmit, xdp) = self.sums();
+        let more_packets = poll.tx_gso_more_packets.get() + xdp.tx_xdp_packets.get();
+        let more_bytes = poll.tx_gso_more_bytes.get() + xdp.tx_xdp_bytes.get();
+        let unsent = xdp.tx_xdp_refused.get() + xdp.tx_xdp_lost.get();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
         let len = hw.hw_rx_length_errors.get() + hw.size_errors();
@@ -424,10 +458,10 @@ impl PortStats {
         stats
             .rx_packets(poll.rx_packets.get())
             .rx_bytes(poll.rx_bytes.get())
-            .tx_packets(poll.tx_packets.get() + poll.tx_gso_more_packets.get())
-            .tx_bytes(poll.tx_bytes.get() + poll.tx_gso_more_bytes.get())
+            .tx_packets(poll.tx_packets.get() + more_packets)
+            .tx_bytes(poll.tx_bytes.get() + more_bytes)
             .rx_dropped(poll.rx_no_skb.get())
-            .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get())
+            .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get() + unsent)
             .rx_errors(damaged + crc + len)
             .rx_crc_errors(crc)
             .rx_length_errors(len)
@@ -444,10 +478,11 @@ impl PortStats {
         statistics: &mut Statistics<'_>,
     ) {
         let mut add = |name, value| statistics.add(fmt!("{}", name), value);
-        let (poll, xmit) = self.sums();
+        let (poll, xmit, xdp) = self.sums();
 
         poll.for_each(&mut add);
         xmit.for_each(&mut add);
+        xdp.for_each(&mut add);
         stamps.for_each(&mut add);
         let (hw, mac) = self.mac(bar);
         hw.for_each(&mut add);

@@ -121,6 +121,8 @@ pub(crate) const NO_LIGHTS: u32 = u32::MAX;
 pub(super) struct PairRegisters {
     pub(super) rx: RxRegisters,
     pub(super) tx: TxRegisters,
+    /// Those of the ring for frames that are redirected to the port.
+    pub(super) xmit: TxRegisters,
 }
 
 /// The rings of a port that is open, or of one that is not.
@@ -381,6 +383,7 @@ impl<'bound> Port<'bound> {
         hw::enable_tx(bar)?;
         for pair in rings {
             pair.tx.start(dev, bar)?;
+            pair.xmit.start(dev, bar)?;
             pair.rx.start(dev, bar, flow::drops(pause, pairs))?;
         }
         hw::enable_rx(bar)?;

@@ -55,6 +55,12 @@ impl Pair {
         TxNumber(self.0 + MAX_PAIRS)
     }
 
+    /// The transmit queue of the frames that others redirect to the port, on the CPUs of the pair.
+    #[inline(always)]
+    pub(crate) fn xdp_xmit(self) -> TxNumber {
+        TxNumber(self.0 + 2 * MAX_PAIRS)
+    }
+
     /// The vector of the pair has its number; this is the vector's bit where there is one for each.
     #[inline(always)]
     pub(crate) fn bit(self) -> u32 {
@@ -63,11 +69,12 @@ impl Pair {
 }
 
 /// Number of transmit queues that the driver can use.
-const TX_QUEUES: u16 = 2 * MAX_PAIRS;
+const TX_QUEUES: u16 = 3 * MAX_PAIRS;
 
-const _: () = assert!(TX_QUEUES.is_power_of_two() && TX_QUEUES as usize <= QUEUES);
+const _: () = assert!(QUEUES.is_power_of_two() && TX_QUEUES as usize <= QUEUES);
 
-/// Number of a transmit queue: those of the pairs, and behind them those for XDP.
+/// Number of a transmit queue: those of the pairs, and behind them those for XDP, of frames that
+/// programs send back and of those that others redirect to the port.
 #[derive(Clone, Copy)]
 pub(crate) struct TxNumber(u16);
 
@@ -80,7 +87,7 @@ impl TxNumber {
     /// The place of the queue's registers, as [`Pair::at`].
     #[inline(always)]
     pub(crate) fn at(self) -> usize {
-        usize::from(self.0 & (TX_QUEUES - 1))
+        usize::from(self.0) & (QUEUES - 1)
     }
 }
 
@@ -190,15 +197,15 @@ mod tests {
 
     #[test]
     fn no_transmit_queue_is_that_of_two() {
-        let mut queues = 0_u32;
+        let mut queues = 0_u64;
 
         for pair in Pair::first(MAX_PAIRS) {
-            for number in [pair.tx(), pair.xdp_tx()] {
+            for number in [pair.tx(), pair.xdp_tx(), pair.xdp_xmit()] {
                 assert_eq!(queues & 1 << number.at(), 0);
                 queues |= 1 << number.at();
             }
         }
-        assert_eq!(queues, u32::MAX);
-        assert_eq!(TxNumber::all().map(TxNumber::at).sum::<usize>(), 31 * 16);
+        assert_eq!(queues, (1 << 48) - 1);
+        assert_eq!(TxNumber::all().map(TxNumber::at).sum::<usize>(), 47 * 24);
     }
 }

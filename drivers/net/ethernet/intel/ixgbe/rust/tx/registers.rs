@@ -8,6 +8,7 @@ use kernel::{
         Bound, //
     },
     io::register::Array,
+    net::xdp::XdpTxAddress,
     num::Bounded,
     prelude::*,
     time::Delta, //
@@ -31,6 +32,15 @@ pub(crate) struct TxRegisters {
 }
 
 impl TxRegisters {
+    /// Those of the ring for frames that are redirected to the port.
+    pub(crate) fn of_xdp(pair: Pair, ring: XdpTxAddress) -> Self {
+        Self {
+            queue: pair.xdp_xmit(),
+            base: ring.base,
+            bytes: ring.bytes,
+        }
+    }
+
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
     pub(crate) fn start(self, dev: &device::Device<Bound>, bar: &Bar0<'_>) -> Result {
         let at = self.queue.at();
