@@ -226,8 +226,10 @@ static void users_settings(struct pci_dev *pdev)
 		dev_set_promiscuity(dev, -1);
 		dev_set_mtu(dev, 9000);
 		dev_set_mtu(dev, 1500);
+		netdev_lock_ops(dev);
 		dev->wanted_features ^= NETIF_F_LRO | NETIF_F_RXHASH | NETIF_F_HW_VLAN_CTAG_RX;
 		netdev_update_features(dev);
+		netdev_unlock_ops(dev);
 	}
 	rtnl_unlock();
 }
