@@ -118,11 +118,13 @@ impl Config {
     }
 
     /// The power state, 0 for D0 (PMCSR, PowerState).
+    #[inline]
     pub fn power_state(&self) -> u8 {
         self.bytes[PM + 4].load(Ordering::Acquire) & 3
     }
 
     /// Whether the function has no power for its registers: it is in another state than D0.
+    #[inline]
     pub fn is_asleep(&self) -> bool {
         self.power_state() != 0
     }

@@ -274,8 +274,11 @@ impl Device {
     fn load_defaults(&self) {
         for entry in map::REGISTERS {
             for i in 0..entry.count {
-                self.regs
-                    .store(entry.offset + i * entry.stride, entry.reset);
+                let at = entry.offset + i * entry.stride;
+                // Most are as they were. In a process that was forked, a store copies a page.
+                if self.regs.load(at) != entry.reset {
+                    self.regs.store(at, entry.reset);
+                }
             }
         }
         let mac = self.identity.mac;

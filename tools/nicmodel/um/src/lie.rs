@@ -25,7 +25,7 @@ const MOST: usize = 64;
 const CONFIG: u32 = 0x180;
 
 /// The subject of a lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum About {
     /// Reads of one register.
     Read,
@@ -56,13 +56,10 @@ pub enum About {
     Silence,
 }
 
-impl About {
-    const fn bit(self) -> u16 {
-        1 << self as u16
-    }
-}
+/// How many subjects there are.
+const SUBJECTS: usize = 13;
 
-const ABOUT: [About; 13] = [
+const ABOUT: [About; SUBJECTS] = [
     About::Read,
     About::AnyRead,
     About::Write,
@@ -200,43 +197,35 @@ fn register(place: u32) -> u32 {
 /// All lies of an input.
 #[derive(Debug, Default)]
 pub struct Lies {
-    lies: Vec<Lie>,
-    /// A bit for each subject that there is a lie about: most occasions have none.
-    subjects: u16,
+    /// By subject, as most occasions have no lie: there are many for each frame.
+    about: [Vec<Lie>; SUBJECTS],
 }
 
 impl Lies {
     /// Reads an input.
     pub fn new(input: &[u8]) -> Self {
         let (records, _) = input.as_chunks::<RECORD>();
-        let lies: Vec<Lie> = records.iter().take(MOST).map(Lie::new).collect();
-        let subjects = lies.iter().fold(0, |bits, lie| bits | lie.about.bit());
-        Self { lies, subjects }
-    }
-
-    /// All lies if one of them is about the subject, and else none.
-    fn about(&mut self, about: About) -> &mut [Lie] {
-        let count = if self.subjects & about.bit() == 0 {
-            0
-        } else {
-            self.lies.len()
-        };
-        &mut self.lies[..count]
+        let mut lies = Self::default();
+        for lie in records.iter().take(MOST).map(Lie::new) {
+            lies.about[lie.about as usize].push(lie);
+        }
+        lies
     }
 
     /// The lies that are told on an occasion. Each occasion counts for all lies about it.
     pub fn told(&mut self, about: About, at: u32) -> impl Iterator<Item = Lie> {
-        self.about(about).iter_mut().filter_map(move |lie| {
-            let is_here = lie.about == about && lie.at.is_none_or(|place| place == at);
-            (is_here && lie.is_told()).then_some(*lie)
-        })
+        self.about[about as usize]
+            .iter_mut()
+            .filter_map(move |lie| {
+                let is_here = lie.at.is_none_or(|place| place == at);
+                (is_here && lie.is_told()).then_some(*lie)
+            })
     }
 
     /// The same for lies whose places are not those of occasions.
     pub fn told_anywhere(&mut self, about: About) -> impl Iterator<Item = Lie> {
-        let lies = self.about(about);
-        let mut here = lies.iter_mut().filter(move |lie| lie.about == about);
-        std::iter::from_fn(move || here.find_map(|lie| lie.is_told().then_some(*lie)))
+        let lies = self.about[about as usize].iter_mut();
+        lies.filter_map(|lie| lie.is_told().then_some(*lie))
     }
 
     /// The card's word instead of the truth.
@@ -245,8 +234,8 @@ impl Lies {
     }
 
     /// Lies about a kind of thing, whatever the occasion.
-    pub fn all(&self, about: About) -> impl Iterator<Item = &Lie> {
-        self.lies.iter().filter(move |lie| lie.about == about)
+    pub fn all(&self, about: About) -> &[Lie] {
+        &self.about[about as usize]
     }
 }
 
