@@ -50,7 +50,7 @@ pub trait PtpClockOps: Driver {
     ///
     /// Returns after how many jiffies to do so again, if at all. While the device is suspended, it
     /// is not called, and is asked for a second later.
-    fn work<'bound>(data: Pin<&Self::Data<'bound>>) -> Option<Jiffies>;
+    fn work<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Option<Jiffies>;
 }
 
 impl<T: PtpClockOps> OptionalOps<T> {
@@ -94,7 +94,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
     /// `info` must be the argument of one of the callbacks.
     unsafe fn with_clock<R>(
         info: *mut bindings::ptp_clock_info,
-        f: impl FnOnce(Pin<&T::Data<'static>>) -> Result<R>,
+        f: impl FnOnce(Pin<&T::Data<'static>>, &Device) -> Result<R>,
     ) -> Result<R> {
         // SAFETY: By the safety requirements, the owner is a device of driver `T`, whose clock ends
         // before its private part does.
@@ -103,7 +103,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
         let _guard = rcu::read_lock();
 
         inner.check_reachable()?;
-        f(inner.data())
+        f(inner.data(), inner.dev())
     }
 
     /// # Safety
@@ -117,7 +117,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
             let offset = ScaledPpm::from_raw(scaled_ppm)?;
 
             // SAFETY: By the safety requirements.
-            unsafe { Self::with_clock(info, |data| T::adjfine(data, offset)) }.map(|()| 0)
+            unsafe { Self::with_clock(info, |data, _| T::adjfine(data, offset)) }.map(|()| 0)
         })
     }
 
@@ -127,7 +127,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
     unsafe extern "C" fn clock_adjtime(info: *mut bindings::ptp_clock_info, delta: i64) -> c_int {
         from_result(|| {
             // SAFETY: By the safety requirements.
-            unsafe { Self::with_clock(info, |data| T::adjtime(data, delta)) }.map(|()| 0)
+            unsafe { Self::with_clock(info, |data, _| T::adjtime(data, delta)) }.map(|()| 0)
         })
     }
 
@@ -144,7 +144,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
             // SAFETY: By the safety requirements.
             let mut system = unsafe { SystemTimestamp::from_raw(system) };
             // SAFETY: As above.
-            let now = unsafe { Self::with_clock(info, |data| T::gettimex(data, &mut system))? };
+            let now = unsafe { Self::with_clock(info, |data, _| T::gettimex(data, &mut system))? };
 
             // SAFETY: As above. The conversion has no requirements.
             //
@@ -169,7 +169,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
             let nanoseconds = unsafe { bindings::timespec64_to_ns(time) } as u64;
 
             // SAFETY: As above.
-            unsafe { Self::with_clock(info, |data| T::settime(data, nanoseconds)) }.map(|()| 0)
+            unsafe { Self::with_clock(info, |data, _| T::settime(data, nanoseconds)) }.map(|()| 0)
         })
     }
 
@@ -178,7 +178,7 @@ impl<T: PtpClockOps> OptionalOps<T> {
     /// Must only be called by the core, for the clock of a device of driver `T`.
     unsafe extern "C" fn clock_work(info: *mut bindings::ptp_clock_info) -> c_long {
         // SAFETY: By the safety requirements.
-        match unsafe { Self::with_clock(info, |data| Ok(T::work(data))) } {
+        match unsafe { Self::with_clock(info, |data, dev| Ok(T::work(data, dev))) } {
             // CAST: C has a sign here, and so long a time has none.
             Ok(Some(delay)) => delay.min(c_long::MAX as Jiffies) as c_long,
             Ok(None) => -1,

@@ -13,9 +13,12 @@ mod cases {
     };
     use crate::{
         error::to_result,
-        net::skbuff::{
-            SkBuff,
-            UniqueSkBuff, //
+        net::{
+            device::Device,
+            skbuff::{
+                SkBuff,
+                UniqueSkBuff, //
+            }, //
         }, //
     };
     use core::{
@@ -126,6 +129,23 @@ mod cases {
             let skb = socket.packet(&raw mut *former)?;
             assert!(tx.submit(skb, 1, |_, _| ()).is_ok());
             assert_eq!(socket.reported(), Some(number));
+        }
+        Ok(())
+    }
+
+    /// The time may come when the device that was to send the packet is gone.
+    #[test]
+    fn a_stamp_is_reported_for_the_device_that_sends() -> Result {
+        let socket = Socket::new()?;
+        let (mut former, mut sending) = (numbered(77)?, numbered(78)?);
+
+        for (dev, reported) in [(&raw mut *former, None), (&raw mut *sending, Some(78))] {
+            let mut skb = socket.packet(dev)?;
+
+            // SAFETY: It is as much of a device as is looked at.
+            let sending = unsafe { Device::from_raw(&raw mut *sending) };
+            skb.promise_timestamp().report(sending, 1);
+            assert_eq!(socket.reported(), reported);
         }
         Ok(())
     }

@@ -7,7 +7,10 @@ use super::{
     UniqueSkBuff, //
 };
 
-use crate::bindings;
+use crate::{
+    bindings,
+    net::device::Device, //
+};
 
 use core::ptr::NonNull;
 
@@ -74,10 +77,22 @@ impl SkBuff {
 pub struct TxTimestamp(SkBuff);
 
 impl TxTimestamp {
-    /// Tells the sender when the packet was sent, in nanoseconds of the clock of the NIC.
+    /// Tells the sender when `dev` has sent the packet, in nanoseconds of the clock of the NIC.
     ///
-    /// Any context but hard interrupts.
-    pub fn report(self, nanoseconds: u64) {
+    /// If it was given to another device to send, the sender does not get to know it: the report
+    /// would name that one, which may be gone. Any context but hard interrupts.
+    pub fn report(self, dev: &Device, nanoseconds: u64) {
+        // SAFETY: The packet is valid, and it has this field until it is received.
+        let sender = unsafe {
+            (*self.0.as_raw())
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .__bindgen_anon_1
+                .dev
+        };
+        if sender != dev.as_raw() {
+            return self.give_up();
+        }
         let mut stamp = bindings::skb_shared_hwtstamps::default();
 
         // CAST: `ktime_t` has a sign.

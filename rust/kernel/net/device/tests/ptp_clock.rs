@@ -177,7 +177,7 @@ impl PtpClockOps for Clocked {
         Ok(())
     }
 
-    fn work<'bound>(data: Pin<&Data<'bound>>) -> Option<Jiffies> {
+    fn work<'bound>(data: Pin<&Data<'bound>>, _: &Device) -> Option<Jiffies> {
         data.told.works.fetch_add(1, Relaxed);
         None
     }

@@ -10,10 +10,13 @@
 use kernel::{
     io::register::Array,
     net::{
-        device::hwtstamp::{
-            HwtstampConfig,
-            RxFilter,
-            TxType, //
+        device::{
+            hwtstamp::{
+                HwtstampConfig,
+                RxFilter,
+                TxType, //
+            },
+            Device, //
         },
         skbuff::{
             SkBuff,
@@ -308,7 +311,7 @@ impl Ptp {
 
     /// Looks for the stamp of a packet that was sent, and reads the counter in time. Returns when
     /// to do so again.
-    pub(crate) fn work(&self, bar: &Bar0<'_>) -> Option<Jiffies> {
+    pub(crate) fn work(&self, bar: &Bar0<'_>, dev: &Device) -> Option<Jiffies> {
         let (done, delay) = self.with_state(|state| {
             let Some(waiting) = &state.waiting else {
                 // A NIC that is gone has nothing to count.
@@ -331,7 +334,7 @@ impl Ptp {
             (waited.map(|waiting| (waiting.stamp, time)), 0)
         });
         match done {
-            Some((stamp, Some(time))) => stamp.report(time),
+            Some((stamp, Some(time))) => stamp.report(dev, time),
             Some((stamp, None)) => stamp.give_up(),
             None => (),
         }

@@ -56,8 +56,8 @@ impl PtpClockOps for PortDriver {
         port.ptp.set(&port.bar, nanoseconds)
     }
 
-    fn work<'bound>(port: Pin<&Port<'bound>>) -> Option<Jiffies> {
-        port.ptp.work(&port.bar)
+    fn work<'bound>(port: Pin<&Port<'bound>>, dev: &Device) -> Option<Jiffies> {
+        port.ptp.work(&port.bar, dev)
     }
 }
 
