@@ -56,6 +56,8 @@ use core::cell::{
 mod attached;
 mod owned;
 mod scheduler;
+#[cfg(CONFIG_PAGE_POOL)]
+mod xsk_pool;
 
 pub use self::attached::RxStopped;
 pub(crate) use self::attached::{
@@ -64,6 +66,8 @@ pub(crate) use self::attached::{
 };
 pub(crate) use self::owned::NapiOwned;
 pub use self::scheduler::Scheduler;
+#[cfg(CONFIG_PAGE_POOL)]
+pub use self::xsk_pool::XskPool;
 
 /// The result of a poll function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

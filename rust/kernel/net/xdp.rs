@@ -34,6 +34,7 @@ mod ring;
 mod rxq;
 mod several;
 pub(super) mod tx;
+pub mod xsk;
 
 use self::fragments::{
     flags,

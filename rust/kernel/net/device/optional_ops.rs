@@ -22,6 +22,10 @@ use crate::{
 
 use core::marker::PhantomData;
 
+/// See [`OptionalOps`].
+pub(super) type SetupXsk =
+    unsafe fn(&Device, *mut bindings::xsk_buff_pool, u16, &mut Locks<'static>) -> Result;
+
 /// The callbacks that a driver has beyond those of [`Driver`](super::Driver), for
 /// [`Driver::OPS`](super::Driver::OPS).
 ///
@@ -55,6 +59,11 @@ pub struct OptionalOps<T> {
     /// Its safety requirement: the device is one of driver `T`, whose NIC was stopped or reset. The
     /// target is that of the vector, and nobody finds it any more. Process context.
     pub(super) finish_xdp: Option<unsafe fn(&Device, u16, Target)>,
+    /// Binds a pool of users' memory to a queue, or unbinds the one that it has if it is null.
+    ///
+    /// Its safety requirement: the device is one of driver `T`. C keeps the pool until it is
+    /// unbound, or until binding it has failed.
+    pub(super) setup_xsk: Option<SetupXsk>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -81,6 +90,7 @@ impl<T> OptionalOps<T> {
         xdp_hints: None,
         complete_xdp: None,
         finish_xdp: None,
+        setup_xsk: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

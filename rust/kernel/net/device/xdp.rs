@@ -30,6 +30,8 @@ use crate::{
     }, //
 };
 
+pub mod xsk;
+
 /// A driver whose receive queues run programs, see [`OptionalOps::xdp`].
 pub trait XdpOps: QueueMgmtOps {
     /// The greatest MTU with which all frames are in one buffer of an [`XdpRing`]. The driver has
@@ -76,6 +78,15 @@ impl<T: XdpOps> OptionalOps<T> {
             let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
             // SAFETY: The core's request is valid.
             let request = unsafe { &*request };
+            if request.command == bindings::bpf_netdev_command_XDP_SETUP_XSK_POOL {
+                let setup = T::OPS.setup_xsk.ok_or(EOPNOTSUPP)?;
+                // SAFETY: These are the arguments of that command, for this device.
+                unsafe {
+                    let xsk = request.__bindgen_anon_1.xsk;
+                    setup(inner.dev(), xsk.pool, xsk.queue_id, &mut locks)?;
+                }
+                return Ok(0);
+            }
             if request.command != bindings::bpf_netdev_command_XDP_SETUP_PROG {
                 return Err(EINVAL);
             }

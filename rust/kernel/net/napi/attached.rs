@@ -2,6 +2,8 @@
 
 //! The objects that belong to NAPI instances, and those that outlive their instance.
 
+#[cfg(CONFIG_PAGE_POOL)]
+use super::XskPool;
 use super::{
     Id,
     Napi, //
@@ -299,20 +301,24 @@ impl Napi {
 /// Objects whose vector has gone away while drivers had handles to them. Dropping the last handle
 /// frees nothing, as that may be in any context.
 ///
-/// There is one of these per device. A driver can use its handles with later vectors, and tell the
+/// There is one of these per device, which also knows the pools of users' memory that are bound to
+/// its queues. A driver can use its handles with later vectors, and tell the
 /// NIC of the objects. So an object is dropped when the device is down, the NIC is quiet, and
 /// there are no handles.
 #[pin_data]
 pub(crate) struct Orphans {
     #[pin]
-    objects: Mutex<Objects>,
+    pub(super) objects: Mutex<Objects>,
 }
 
-struct Objects {
+pub(super) struct Objects {
     /// With room for all objects that belong to a vector.
     left: KVec<Arc<dyn Attached>>,
     /// The number of those.
     attached: usize,
+    /// The pools of users' memory, by queue.
+    #[cfg(CONFIG_PAGE_POOL)]
+    pub(super) pools: KVec<(u16, Arc<XskPool>)>,
 }
 
 /// The name of a lock class, see [`ATTACHED`](super::ATTACHED).
@@ -327,6 +333,8 @@ impl Orphans {
                     Objects {
                         left: KVec::new(),
                         attached: 0,
+                        #[cfg(CONFIG_PAGE_POOL)]
+                        pools: KVec::new(),
                     },
                     ORPHANS,
                     static_lock_class!()

@@ -103,7 +103,7 @@ impl<F: XdpFormat> XdpRing<F> {
         let ring = RxRing::<F>::new_bidirectional(dev, napi, len, buffers)?;
         // CAST: It was a `u32`.
         let size = F::LAYOUT.size() as u32;
-        let rxq = RxqInfo::attach(napi, ring.page_pool(), size)?;
+        let rxq = RxqInfo::attach(napi, Some(ring.page_pool()), size)?;
 
         // INVARIANT: `napi` owns all of them, and there is no other handle to the rings.
         Ok(Self {
@@ -487,7 +487,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
 /// `dev` must be valid.
 #[cold]
 #[inline(never)]
-unsafe fn except(dev: *mut bindings::net_device, program: Program<'_>, action: u32) {
+pub(super) unsafe fn except(dev: *mut bindings::net_device, program: Program<'_>, action: u32) {
     // SAFETY: By the safety requirements, and the program is valid.
     unsafe {
         if action > bindings::xdp_action_XDP_REDIRECT {

@@ -16,17 +16,21 @@ use crate::{
 
 use core::{
     ffi::c_void,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
-/// A `struct xdp_rxq_info`, with the registration of the queue's page pool as memory of XDP.
+/// A `struct xdp_rxq_info`, with the registration of the queue's memory as one of XDP.
 ///
-/// It belongs to the NAPI instance, behind the ring and the pool that it was made for. So the pages
-/// in the ring have gone when it is dropped. It has a reference to the pool, and the last one.
+/// It belongs to the NAPI instance, behind the ring and the page pool that it was made for. So the
+/// pages in the ring have gone when it is dropped. It has a reference to the pool, and the last
+/// one.
 ///
 /// # Invariants
 ///
-/// `info` is registered, with a page pool.
+/// `info` is registered, with a page pool, or with memory of users.
 #[pin_data(PinnedDrop)]
 pub(super) struct RxqInfo {
     #[pin]
@@ -40,12 +44,12 @@ unsafe impl Send for RxqInfo {}
 unsafe impl Sync for RxqInfo {}
 
 impl RxqInfo {
-    /// Makes and registers that of `napi`, for a ring with this pool, whose buffers have `size`
-    /// bytes. Returns a pointer to it, which is valid as long as the instance keeps the objects of
-    /// the ring.
+    /// Makes and registers that of `napi`, for a ring with this pool, or with memory of users,
+    /// whose buffers have `size` bytes. Returns a pointer to it, which is valid as long as the
+    /// instance keeps the objects of the ring.
     pub(super) fn attach(
         napi: &Napi,
-        pool: NonNull<bindings::page_pool>,
+        pool: Option<NonNull<bindings::page_pool>>,
         size: u32,
     ) -> Result<NonNull<bindings::xdp_rxq_info>> {
         let this = Arc::pin_init(
@@ -64,7 +68,7 @@ impl RxqInfo {
     fn register(
         info: *mut bindings::xdp_rxq_info,
         napi: &Napi,
-        pool: NonNull<bindings::page_pool>,
+        pool: Option<NonNull<bindings::page_pool>>,
         size: u32,
     ) -> Result {
         // SAFETY: The instance has been added to a device, at the index of its queues.
@@ -83,23 +87,27 @@ impl RxqInfo {
                 size,
             ))?;
         }
-        // SAFETY: It is registered, and the pool is valid.
-        to_result(unsafe {
-            bindings::xdp_rxq_info_reg_mem_model(
-                info,
+        let (kind, allocator) = match pool {
+            Some(pool) => (
                 bindings::xdp_mem_type_MEM_TYPE_PAGE_POOL,
                 pool.as_ptr().cast::<c_void>(),
-            )
-        })
-        // SAFETY: It is registered, without memory.
-        .inspect_err(|_| unsafe { bindings::xdp_rxq_info_unreg(info) })
+            ),
+            None => (
+                bindings::xdp_mem_type_MEM_TYPE_XSK_BUFF_POOL,
+                ptr::null_mut(),
+            ),
+        };
+        // SAFETY: It is registered, and the pool is valid.
+        to_result(unsafe { bindings::xdp_rxq_info_reg_mem_model(info, kind, allocator) })
+            // SAFETY: It is registered, without memory.
+            .inspect_err(|_| unsafe { bindings::xdp_rxq_info_unreg(info) })
     }
 }
 
 #[pinned_drop]
 impl PinnedDrop for RxqInfo {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type invariants. This also drops a reference to the pool, as if by
+        // SAFETY: By the type invariants. This also drops a reference to a page pool, as if by
         // `page_pool_destroy()`: the instance is disabled, or has never used it.
         unsafe { bindings::xdp_rxq_info_unreg(self.info.get()) };
     }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/dma-mapping.h>
+#include <net/xdp_sock_drv.h>
+
+#ifdef CONFIG_PAGE_POOL
+
+__rust_helper int rust_helper_xsk_pool_dma_map(struct xsk_buff_pool *pool,
+					       struct device *dev,
+					       unsigned long attrs)
+{
+	return xsk_pool_dma_map(pool, dev, attrs);
+}
+
+__rust_helper void rust_helper_xsk_pool_dma_unmap(struct xsk_buff_pool *pool,
+						  unsigned long attrs)
+{
+	xsk_pool_dma_unmap(pool, attrs);
+}
+
+__rust_helper void rust_helper_xsk_pool_set_rxq_info(struct xsk_buff_pool *pool,
+						     struct xdp_rxq_info *rxq)
+{
+	xsk_pool_set_rxq_info(pool, rxq);
+}
+
+__rust_helper u32
+rust_helper_xsk_pool_get_rx_frame_size(struct xsk_buff_pool *pool)
+{
+	return xsk_pool_get_rx_frame_size(pool);
+}
+
+__rust_helper u32 rust_helper_xsk_buff_alloc_batch(struct xsk_buff_pool *pool,
+						   struct xdp_buff **xdp, u32 max)
+{
+	return xsk_buff_alloc_batch(pool, xdp, max);
+}
+
+__rust_helper void rust_helper_xsk_buff_free(struct xdp_buff *xdp)
+{
+	xsk_buff_free(xdp);
+}
+
+__rust_helper void rust_helper_xsk_buff_set_size(struct xdp_buff *xdp, u32 size)
+{
+	xsk_buff_set_size(xdp, size);
+}
+
+__rust_helper dma_addr_t rust_helper_xsk_buff_xdp_get_dma(struct xdp_buff *xdp)
+{
+	return xsk_buff_xdp_get_dma(xdp);
+}
+
+__rust_helper void rust_helper_xsk_buff_dma_sync_for_cpu(struct xdp_buff *xdp)
+{
+	xsk_buff_dma_sync_for_cpu(xdp);
+}
+
+__rust_helper dma_addr_t
+rust_helper_xsk_buff_raw_get_dma(struct xsk_buff_pool *pool, u64 addr)
+{
+	return xsk_buff_raw_get_dma(pool, addr);
+}
+
+__rust_helper void
+rust_helper_xsk_buff_raw_dma_sync_for_device(struct xsk_buff_pool *pool,
+					     dma_addr_t dma, size_t size)
+{
+	xsk_buff_raw_dma_sync_for_device(pool, dma, size);
+}
+
+#ifndef CONFIG_XDP_SOCKETS
+__rust_helper void rust_helper_xsk_tx_completed(struct xsk_buff_pool *pool,
+						u32 nb_entries)
+{
+	xsk_tx_completed(pool, nb_entries);
+}
+
+__rust_helper u32
+rust_helper_xsk_tx_peek_release_desc_batch(struct xsk_buff_pool *pool, u32 max)
+{
+	return xsk_tx_peek_release_desc_batch(pool, max);
+}
+
+__rust_helper void rust_helper_xsk_set_rx_need_wakeup(struct xsk_buff_pool *pool)
+{
+	xsk_set_rx_need_wakeup(pool);
+}
+
+__rust_helper void rust_helper_xsk_clear_rx_need_wakeup(struct xsk_buff_pool *pool)
+{
+	xsk_clear_rx_need_wakeup(pool);
+}
+
+__rust_helper void rust_helper_xsk_set_tx_need_wakeup(struct xsk_buff_pool *pool)
+{
+	xsk_set_tx_need_wakeup(pool);
+}
+
+__rust_helper void rust_helper_xsk_clear_tx_need_wakeup(struct xsk_buff_pool *pool)
+{
+	xsk_clear_tx_need_wakeup(pool);
+}
+
+__rust_helper bool rust_helper_xsk_uses_need_wakeup(struct xsk_buff_pool *pool)
+{
+	return xsk_uses_need_wakeup(pool);
+}
+#endif
+
+#endif /* CONFIG_PAGE_POOL */

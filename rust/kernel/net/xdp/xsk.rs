@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! AF_XDP without copies: the NIC receives to, and sends from, memory of users.
+//!
+//! C header: [`include/net/xdp_sock_drv.h`](srctree/include/net/xdp_sock_drv.h)
+//!
+//! A user binds a socket to a queue, with a pool of frames in memory of its own ([`XskPool`]). The
+//! receive queue gets an [`XskRing`] in place of its ring of pages, by a restart of that queue. A
+//! program decides which frames the socket gets: it redirects them there. Others are copied if
+//! they go to the stack.
+//!
+//! # User memory
+//!
+//! The user may write to the memory at any time, also to what a NIC receives, and give a frame to
+//! the kernel several times. So there is no reference to what is in it, nor to the description of a
+//! frame: an [`XskFrame`] is a pointer, and its bytes can be copied, by C, as they are by then.
+//! A length or an address that counts was checked in memory of the kernel.
+//!
+//! # Lifetimes
+//!
+//! * A pool is C's, from when it is bound until it is unbound. Unbinding cannot fail, as the user's
+//!   memory goes away: the queue is restarted without it, else the device, else that is closed.
+//!   After that, there is no ring with this pool that a poll function has. If the NIC did not stop,
+//!   one is left with memory that waits for a reset: it does not touch the pool any more.
+//! * A ring allocates no frame of its pool before it is polled for the first time: the one before
+//!   may be in use with the same pool, while it is made.
+//! * An [`XskFrame`] does not outlive the poll. It goes back to the pool when it is dropped, and
+//!   not to the ring: C may have taken it back before, when a socket had no room for it.
+
+mod frame;
+mod ring;
+mod tx;
+
+pub use crate::net::napi::XskPool;
+
+pub use self::{
+    frame::XskFrame,
+    ring::{
+        XskPolling,
+        XskReceived,
+        XskRefilled,
+        XskRing,
+        XskVerdict, //
+    },
+    tx::XskSent, //
+};

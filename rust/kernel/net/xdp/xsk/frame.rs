@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Received frames in memory of users.
+
+use crate::{
+    bindings,
+    net::{
+        napi::{
+            self,
+            Poll, //
+        },
+        skbuff::UniqueSkBuff,
+        xdp::hints::{
+            Context,
+            Hints, //
+        }, //
+    },
+    prelude::*, //
+};
+
+use core::{
+    marker::PhantomData,
+    mem::offset_of,
+    ptr::NonNull, //
+};
+
+/// The part of a [`Context`] behind the frame, which the functions for hints read.
+#[repr(C)]
+struct Behind {
+    words: [u64; 2],
+    offered: Hints,
+}
+
+const _: () = {
+    const PRIVATE: usize = offset_of!(bindings::xdp_buff_xsk, cb);
+
+    assert!(offset_of!(bindings::xdp_buff_xsk, xdp) == 0);
+    // It is where they look for it, and fits.
+    assert!(offset_of!(Context, words) == PRIVATE);
+    assert!(offset_of!(Context, offered) == PRIVATE + offset_of!(Behind, offered));
+    assert!(size_of::<Behind>() <= bindings::XSK_PRIV_MAX as usize);
+};
+
+/// A received frame in memory of a user.
+///
+/// It exists only within the run of the poll function that received it. If it is dropped, it goes
+/// back to its pool.
+///
+/// There is no way to its bytes but a copy: the user may write to them at any time.
+///
+/// # Invariants
+///
+/// `buff` describes a frame of a pool that is there during `'p`, and that nothing but this poll
+/// function uses. Others of this type may be of the same frame, if the user has given it twice.
+pub struct XskFrame<'p> {
+    buff: NonNull<bindings::xdp_buff>,
+    _poll: PhantomData<&'p napi::Poll<'p>>,
+}
+
+impl<'p> XskFrame<'p> {
+    /// A frame that goes back to its pool when this is dropped.
+    ///
+    /// # Safety
+    ///
+    /// `buff` must be a frame of a pool, with an exclusive right to give it back, during a poll of
+    /// `'p` of the instance whose ring has the pool.
+    #[inline(always)]
+    pub(super) unsafe fn new(buff: NonNull<bindings::xdp_buff>) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self {
+            buff,
+            _poll: PhantomData,
+        }
+    }
+
+    /// The NIC has received `len` bytes, with these words in its descriptor.
+    ///
+    /// # Safety
+    ///
+    /// They must be within the frame, and the NIC be done with it.
+    #[inline(always)]
+    pub(super) unsafe fn received(&mut self, len: u16, words: [u64; 2], offered: Hints) {
+        let buff = self.buff.as_ptr();
+        let behind = buff.cast::<bindings::xdp_buff_xsk>();
+
+        // SAFETY: By the type invariants and the safety requirements. There is room for that in
+        // front of what C has behind it.
+        unsafe {
+            bindings::xsk_buff_set_size(buff, len.into());
+            bindings::xsk_buff_dma_sync_for_cpu(buff);
+            (&raw mut (*behind).cb)
+                .cast::<Behind>()
+                .write(Behind { words, offered });
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn as_raw(&self) -> *mut bindings::xdp_buff {
+        self.buff.as_ptr()
+    }
+
+    /// Gives it up. It is for others to give it back to the pool.
+    #[inline(always)]
+    pub(super) fn into_raw(self) -> NonNull<bindings::xdp_buff> {
+        core::mem::ManuallyDrop::new(self).buff
+    }
+
+    /// The bytes in front of the frame that are metadata, and those of the frame.
+    #[inline]
+    fn lens(&self) -> (usize, usize) {
+        let buff = self.buff.as_ptr();
+
+        // SAFETY: By the type invariants. C has kept the ends of the frame within it.
+        unsafe {
+            (
+                (*buff).data.addr().wrapping_sub((*buff).data_meta.addr()),
+                (*buff).data_end.addr().wrapping_sub((*buff).data.addr()),
+            )
+        }
+    }
+
+    /// The number of bytes.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> u32 {
+        // CAST: It is within a frame.
+        self.lens().1 as u32
+    }
+
+    /// Copies it into an SKB, with metadata in front of the Ethernet header, if there is any.
+    ///
+    /// Returns [`None`] if there is no memory for that.
+    pub fn into_skb(self, cx: &Poll<'_>) -> Option<UniqueSkBuff> {
+        let (meta, len) = self.lens();
+        // CAST: They are within a frame.
+        let (meta, total) = (meta as c_uint, (meta + len) as c_uint);
+        // SAFETY: `cx` proves that this is the poll function of the instance.
+        let skb = unsafe { bindings::napi_alloc_skb(cx.napi().as_raw(), total) };
+        let skb = NonNull::new(skb)?;
+        let raw = skb.as_ptr();
+
+        // SAFETY: The SKB is new and ours alone, with room for so many bytes. They are within the
+        // frame, and C copies them as they are by now.
+        unsafe {
+            bindings::skb_put(raw, total);
+            bindings::skb_store_bits(raw, 0, (*self.buff.as_ptr()).data_meta, total as c_int);
+            if meta != 0 {
+                // CAST: There are 252 bytes of metadata at most.
+                bindings::skb_metadata_set(raw, meta as u8);
+                bindings::skb_pull(raw, meta);
+            }
+            Some(UniqueSkBuff::from_new(skb))
+        }
+    }
+}
+
+impl Drop for XskFrame<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariants. If C has taken it back already, this does nothing.
+        unsafe { bindings::xsk_buff_free(self.buff.as_ptr()) };
+    }
+}

@@ -1,0 +1,685 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Receive rings with memory of users.
+
+use super::{
+    tx::{
+        Sent,
+        TxSide,
+        XskSent, //
+    },
+    XskFrame, //
+};
+
+use crate::{
+    bindings,
+    device::{
+        self,
+        Bound, //
+    },
+    net::{
+        napi::{
+            self,
+            Attached,
+            Napi,
+            Poll,
+            RxStopped,
+            XskPool, //
+        },
+        queue::{
+            bus_address,
+            Place,
+            RingMemory,
+            RingSize,
+            RingSlots, //
+        },
+        xdp::{
+            hints::Hints,
+            ring::except,
+            rxq::RxqInfo,
+            Program,
+            XdpFormat, //
+        }, //
+    },
+    prelude::*,
+    sync::{
+        barrier,
+        Arc, //
+    }, //
+};
+
+use core::{
+    cell::UnsafeCell,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+
+/// The most frames that are allocated in one call.
+const BATCH: usize = 32;
+
+/// A frame that the NIC has.
+type Held = Option<NonNull<bindings::xdp_buff>>;
+
+/// Places for what the NIC has, which are used by the one who polls, or drops them.
+struct Places<T>(UnsafeCell<KVVec<T>>);
+
+impl<T: Default> Places<T> {
+    fn new(len: RingSize) -> Result<Self> {
+        let mut places = KVVec::with_capacity(len.get(), GFP_KERNEL)?;
+
+        for _ in 0..len.get() {
+            places.push(T::default(), GFP_KERNEL)?;
+        }
+        Ok(Self(UnsafeCell::new(places)))
+    }
+
+    /// A pointer to the first one, for their one user.
+    fn first(&self) -> Result<NonNull<T>> {
+        // SAFETY: There is no user yet.
+        NonNull::new(unsafe { (*self.0.get()).as_mut_ptr() }).ok_or(EINVAL)
+    }
+}
+
+/// The memory of both rings, which the NAPI instance owns. It counts as a ring of the pool.
+struct XskMemory {
+    _rx: RingMemory,
+    _tx: RingMemory,
+    held: Places<Held>,
+    sent: Places<Sent>,
+    pool: Arc<XskPool>,
+}
+
+// SAFETY: What is in the places is not tied to a thread: they are used by a poll function, or in
+// process context when that cannot run.
+unsafe impl Send for XskMemory {}
+
+// SAFETY: The one user of the places has the handle exclusively.
+unsafe impl Sync for XskMemory {}
+
+impl Attached for XskMemory {
+    fn is_of_rx_queue(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for XskMemory {
+    fn drop(&mut self) {
+        // If not, frames and users are gone.
+        if self.pool.is_there() {
+            let mut users = 0;
+
+            for buff in self.held.0.get_mut().iter_mut().filter_map(Option::take) {
+                // SAFETY: The pool is there, and was given to the NIC by this ring, which has
+                // stopped. The instance is disabled, or has never used it: nothing else uses the
+                // pool.
+                unsafe { bindings::xsk_buff_free(buff.as_ptr()) };
+            }
+            for sent in self.sent.0.get_mut() {
+                // SAFETY: As above.
+                users += unsafe { mem::take(sent).give_back() };
+            }
+            if users != 0 {
+                // SAFETY: As above. C has counted as many when it gave them to us.
+                unsafe { bindings::xsk_tx_completed(self.pool.as_raw(), users) };
+            }
+        }
+        self.pool.remove_ring();
+    }
+}
+
+/// A receive ring with memory of users, which programs see, and a transmit ring for frames of
+/// those, and for what programs send back.
+///
+/// It has no frames before it is polled for the first time: see [`Self::refill`]. After a device
+/// has started, that has to be brought about; after the restart of a queue it is polled anyway.
+///
+/// # Invariants
+///
+/// - The memory of `slots`, `held` and `tx` belongs to the NAPI instance that has or had the
+///   identity `napi`, which keeps it as long as it has that. No other handle uses it.
+/// - As long as an instance of that identity is enabled, or stopped for a restart, `pool` is there,
+///   and no other instance uses it.
+/// - `rxq` belongs to the same instance.
+/// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
+///   the ring has.
+pub struct XskRing<F: XdpFormat> {
+    slots: RingSlots,
+    held: NonNull<Held>,
+    /// The descriptor that the NIC completes next.
+    next_done: usize,
+    /// The descriptor that is given to the NIC next.
+    next_free: usize,
+    tx: TxSide<F>,
+    pool: Arc<XskPool>,
+    rxq: NonNull<bindings::xdp_rxq_info>,
+    napi: napi::Id,
+    addresses: [u64; 2],
+    /// A NIC may have got the addresses.
+    is_told: bool,
+    /// The frames of the pool have the description of this queue.
+    is_described: bool,
+}
+
+// SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
+unsafe impl<F: XdpFormat> Send for XskRing<F> {}
+
+// SAFETY: Nothing can be done with a shared reference but to read numbers.
+unsafe impl<F: XdpFormat> Sync for XskRing<F> {}
+
+/// The result of [`XskRing::refill`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XskRefilled {
+    /// The number of frames that the NIC has to be told of.
+    pub added: usize,
+    /// The poll function has to go on: the user has given no frames, and does not tell when it
+    /// does.
+    pub has_to_poll: bool,
+}
+
+impl<F: XdpFormat> XskRing<F> {
+    /// Makes the rings of `napi`, with `len` descriptors each, for a pool that is bound to its
+    /// queue. `dev` must be the parent of the network device.
+    ///
+    /// Context: process context, while `napi` is being set up, or while its receive queue gets
+    /// other memory.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`] if there is no memory; [`EINVAL`] if `dev` is another device, if the pool is not
+    /// that of the queue, or if it is about to go.
+    pub fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        len: RingSize,
+        pool: &Arc<XskPool>,
+    ) -> Result<Self> {
+        napi.check_parent(dev)?;
+        let (rx, tx) = (RingMemory::new(dev, len)?, RingMemory::new(dev, len)?);
+        let (held, sent) = (Places::new(len)?, Places::new(len)?);
+        let addresses = [rx.address(), tx.address()];
+        let (slots, tx_slots) = (rx.slots(), tx.slots());
+        let (first_held, first_sent) = (held.first()?, sent.first()?);
+
+        pool.add_ring(napi)?;
+        let memory = XskMemory {
+            _rx: rx,
+            _tx: tx,
+            held,
+            sent,
+            pool: pool.clone(),
+        };
+        // From here on, to drop the memory takes the ring from the pool.
+        napi.attach(Arc::new(memory, GFP_KERNEL)?)?;
+        let rxq = RxqInfo::attach(napi, None, pool.frame_len())?;
+
+        // INVARIANT: `napi` owns all of them, and there is no other handle. The pool takes rings of
+        // the instance of its queue only, and is unbound when there are none.
+        Ok(Self {
+            slots,
+            held: first_held,
+            next_done: 0,
+            next_free: 0,
+            // SAFETY: They are of the same memory.
+            tx: unsafe { TxSide::new(tx_slots, first_sent) },
+            pool: pool.clone(),
+            rxq,
+            napi: napi.id_of_new(),
+            addresses,
+            is_told: false,
+            is_described: false,
+        })
+    }
+
+    /// The addresses of the first descriptor of the receive ring and of the transmit ring, for a
+    /// NIC that is about to start.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if `napi` is not the instance that this ring is in use with; [`EBUSY`] if a NIC
+    /// may have used them, see [`Self::rewind`].
+    pub fn dma_addresses(&mut self, napi: &Napi) -> Result<[u64; 2]> {
+        if napi.id() != self.napi {
+            return Err(EINVAL);
+        }
+        if mem::replace(&mut self.is_told, true) {
+            return Err(EBUSY);
+        }
+        Ok(self.addresses)
+    }
+
+    /// Lets the NIC begin with the first descriptors again, which have no frames. Those of users
+    /// that were not sent are lost; users get them back.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the queue that has stopped is not the one that this ring was made for.
+    pub fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<[u64; 2]> {
+        if stopped.napi().id() != self.napi {
+            return Err(EINVAL);
+        }
+        while self.next_done != self.next_free {
+            let place = self.slots.place(self.next_done);
+
+            // SAFETY: By the type invariants, the instance has the memory, and cannot be polled.
+            if let Some(buff) = unsafe { self.held(place) }.take() {
+                // SAFETY: By the type invariants, the pool is there, and nothing else uses it.
+                unsafe { bindings::xsk_buff_free(buff.as_ptr()) };
+            }
+            self.next_done = self.next_done.wrapping_add(RingSlots::WORDS);
+        }
+        // SAFETY: As above, and the NIC has stopped.
+        unsafe { self.tx.restart(&self.pool) };
+        // INVARIANT: The NIC has none.
+        (self.next_done, self.next_free) = (0, 0);
+        self.is_told = true;
+        Ok(self.addresses)
+    }
+
+    /// The frame of a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// The instance must have the memory, and `place` be one of this ring.
+    #[inline(always)]
+    unsafe fn held(&mut self, place: Place) -> &mut Held {
+        // SAFETY: By the type invariants and the safety requirements.
+        unsafe { self.held.byte_add(place.offset::<Held>()).as_mut() }
+    }
+
+    /// The descriptor behind the last one that has a frame: a value for the NIC's tail register.
+    #[inline]
+    pub fn tail(&self) -> usize {
+        self.slots.index(self.next_free)
+    }
+
+    /// Number of frames that the NIC has.
+    #[inline]
+    pub fn in_use(&self) -> usize {
+        self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
+    }
+
+    /// Number of frames that could be given to the NIC: all descriptors but one can be in use.
+    #[inline]
+    pub fn missing(&self) -> usize {
+        self.slots.len() - 1 - self.in_use()
+    }
+
+    /// The descriptor behind the last frame that is to be sent, for the NIC's tail register, if
+    /// there are frames that the NIC was not told of.
+    #[inline]
+    pub fn take_tx_tail(&mut self) -> Option<usize> {
+        self.tx.take_tail()
+    }
+
+    /// Number of frames in the transmit ring.
+    #[inline]
+    pub fn tx_in_use(&self) -> usize {
+        self.tx.in_use()
+    }
+
+    /// Checks that `cx` is the poll function of the instance, and not netpoll. Then the pool is
+    /// ours, and has this queue in its description.
+    #[inline]
+    fn check(&mut self, cx: &Poll<'_>) -> Result {
+        if cx.napi().id() != self.napi {
+            return Err(EINVAL);
+        }
+        if cx.is_netpoll() {
+            return Err(EBUSY);
+        }
+        if !self.is_described {
+            self.describe();
+        }
+        Ok(())
+    }
+
+    /// Has the frames of the pool describe this queue to programs. The instance is being polled.
+    #[cold]
+    fn describe(&mut self) {
+        // SAFETY: By the type invariants, the pool is there, and the description stays as long as
+        // a poll function has this ring. The next ring of the pool sets its own.
+        unsafe { bindings::xsk_pool_set_rxq_info(self.pool.as_raw(), self.rxq.as_ptr()) };
+        self.is_described = true;
+    }
+
+    /// Whether the user waits to be told when the kernel needs a system call.
+    #[inline]
+    fn uses_need_wakeup(&self) -> bool {
+        // SAFETY: The instance is being polled, so the pool is there. This does not change.
+        unsafe { bindings::xsk_uses_need_wakeup(self.pool.as_raw()) }
+    }
+
+    /// Gives up to `count` frames of users to the NIC. Returns their number.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::check`] must have been true.
+    unsafe fn fill(&mut self, count: usize) -> usize {
+        let pool = self.pool.as_raw();
+        let mut left = count;
+
+        while left != 0 {
+            let mut buffs = [ptr::null_mut(); BATCH];
+            let wanted = left.min(BATCH);
+            // SAFETY: By the safety requirements, the pool is there and ours. There is room for
+            // that many pointers.
+            //
+            // CAST: At most `BATCH`.
+            let got =
+                unsafe { bindings::xsk_buff_alloc_batch(pool, buffs.as_mut_ptr(), wanted as u32) }
+                    as usize;
+
+            for buff in buffs.into_iter().take(got) {
+                let place = self.slots.place(self.next_free);
+                // SAFETY: C has given us the frame, which is mapped. The instance has the memory.
+                unsafe {
+                    let address = bindings::xsk_buff_xdp_get_dma(buff);
+
+                    // This also clears the done bit of the descriptor's last use.
+                    self.slots.write(place, [bus_address(address), 0]);
+                    *self.held(place) = NonNull::new(buff);
+                }
+                // INVARIANT: No more were added than were missing.
+                self.next_free = self.next_free.wrapping_add(RingSlots::WORDS);
+            }
+            left -= got.min(wanted);
+            if got < wanted {
+                break;
+            }
+        }
+        count - left
+    }
+
+    /// Gives the NIC all frames that it could have, as far as users have given them.
+    ///
+    /// If these are too few, the user is told to make a system call when it has more: that polls.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if `cx` is not the poll function that this ring was made for, and [`EBUSY`] if
+    /// this is netpoll.
+    pub fn refill(&mut self, cx: &Poll<'_>) -> Result<XskRefilled> {
+        self.check(cx)?;
+        let (pool, missing) = (self.pool.as_raw(), self.missing());
+        // SAFETY: Just checked.
+        let mut added = unsafe { self.fill(missing) };
+        let uses_need_wakeup = self.uses_need_wakeup();
+
+        if uses_need_wakeup && added < missing {
+            // SAFETY: The pool is there.
+            unsafe { bindings::xsk_set_rx_need_wakeup(pool) };
+            // A user that has looked before has given frames before: look again.
+            barrier::smp_mb(barrier::Full);
+            // SAFETY: As above.
+            added += unsafe { self.fill(missing - added) };
+        }
+        if uses_need_wakeup && added == missing {
+            // SAFETY: As above.
+            unsafe { bindings::xsk_clear_rx_need_wakeup(pool) };
+        }
+        Ok(XskRefilled {
+            added,
+            has_to_poll: !uses_need_wakeup && self.in_use() == 0,
+        })
+    }
+
+    /// Gives up to `most` frames of users to the NIC, which has to be told
+    /// ([`Self::take_tx_tail`]). If there are no more, the user is told to make a system call when
+    /// it has: that polls.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::refill`].
+    pub fn transmit(&mut self, cx: &Poll<'_>, most: usize) -> Result<XskSent> {
+        self.check(cx)?;
+        let pool = self.pool.as_raw();
+        // SAFETY: Just checked.
+        let mut sent = unsafe { self.tx.transmit(&self.pool, most) };
+
+        if !self.uses_need_wakeup() {
+            return Ok(sent);
+        }
+        if !sent.has_more {
+            // SAFETY: The pool is there.
+            unsafe { bindings::xsk_set_tx_need_wakeup(pool) };
+            // A user that has looked before has given frames before: look again.
+            barrier::smp_mb(barrier::Full);
+            // SAFETY: As above.
+            let more = unsafe { self.tx.transmit(&self.pool, most) };
+
+            sent = XskSent {
+                frames: sent.frames + more.frames,
+                bytes: sent.bytes + more.bytes,
+                refused: sent.refused + more.refused,
+                has_more: more.has_more,
+            };
+        }
+        if sent.has_more {
+            // SAFETY: As above.
+            unsafe { bindings::xsk_clear_tx_need_wakeup(pool) };
+        }
+        Ok(sent)
+    }
+
+    /// Tells users, while nothing can be sent, to make a system call later.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::refill`].
+    pub fn transmit_later(&mut self, cx: &Poll<'_>) -> Result {
+        self.check(cx)?;
+        if self.uses_need_wakeup() {
+            // SAFETY: The pool is there.
+            unsafe { bindings::xsk_set_tx_need_wakeup(self.pool.as_raw()) };
+        }
+        Ok(())
+    }
+
+    /// Starts to take what the NIC has received. Takes back what it has sent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::refill`].
+    #[inline]
+    pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<XskPolling<'a, 'p, F>> {
+        self.check(cx)?;
+        // SAFETY: Just checked.
+        unsafe { self.tx.complete(&self.pool) };
+        // INVARIANT: As above.
+        Ok(XskPolling {
+            ring: self,
+            cx,
+            offered: Hints::default(),
+        })
+    }
+}
+
+/// A descriptor that the NIC has completed.
+pub struct XskReceived<'p> {
+    /// The first word.
+    pub info: u64,
+    /// The second word.
+    pub status: u64,
+    /// The frame; [`None`] if the length was zero or more than the NIC may write.
+    pub frame: Option<XskFrame<'p>>,
+}
+
+/// The decision of a program on a frame, with what is left of that.
+#[must_use = "a frame that is to pass would be dropped"]
+pub enum XskVerdict<'p> {
+    /// It goes to the stack.
+    Pass(XskFrame<'p>),
+    /// It was dropped.
+    Dropped,
+    /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
+    /// [`XskRing::take_tx_tail`].
+    Transmitted(u32),
+    /// It went to a socket, or, as a copy, to another device or CPU.
+    Redirected,
+    /// It was dropped, as the program has failed, or wants what there is no room for, as in the
+    /// ring of a socket. Users can trace this (`xdp:xdp_exception`).
+    Aborted,
+}
+
+/// A ring that is being polled.
+///
+/// # Invariants
+///
+/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll.
+pub struct XskPolling<'a, 'p, F: XdpFormat> {
+    ring: &'a mut XskRing<F>,
+    cx: &'p Poll<'p>,
+    offered: Hints,
+}
+
+impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
+    /// Lets programs have these hints of the frames that are taken from now on. Without this, they
+    /// have none.
+    #[inline]
+    pub fn offer(&mut self, hints: Hints) {
+        self.offered = hints;
+    }
+
+    /// Takes the next descriptor, if the NIC is done with it.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator would be borrowed by a `for` loop"
+    )]
+    #[inline(always)]
+    pub fn next(&mut self) -> Option<XskReceived<'p>> {
+        let ring = &mut *self.ring;
+        let place = ring.slots.place(ring.next_done);
+
+        // SAFETY: By the type invariants, the instance has the memory.
+        let status = unsafe { ring.slots.second(place) };
+        if status & F::DONE == 0 {
+            return None;
+        }
+        // A descriptor that the NIC does not own has no frame: this is an old done bit.
+        //
+        // SAFETY: As above.
+        let buff = unsafe { ring.held(place) }.take()?;
+        // The NIC wrote the first word and the frame before the second word.
+        barrier::dma_mb(barrier::Read);
+        // Half of this word may be from before the NIC's write.
+        //
+        // SAFETY: As above.
+        #[cfg(not(CONFIG_64BIT))]
+        let status = unsafe { ring.slots.second(place) };
+        // SAFETY: As above.
+        let info = unsafe { ring.slots.first(place) };
+
+        // INVARIANT: It has no frame.
+        ring.next_done = ring.next_done.wrapping_add(RingSlots::WORDS);
+        // SAFETY: It is of the pool of this ring, which has given it up.
+        let mut frame = unsafe { XskFrame::new(buff) };
+        let len = F::len(status);
+        let is_valid = len != 0 && u32::from(len) <= ring.pool.frame_len();
+
+        if is_valid {
+            // SAFETY: Just checked, and the descriptor is done.
+            unsafe { frame.received(len, [info, status], self.offered) };
+        }
+        Some(XskReceived {
+            info,
+            status,
+            frame: is_valid.then_some(frame),
+        })
+    }
+
+    /// Has a program decide on a frame, and does what it wants.
+    #[inline(always)]
+    pub fn run(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+        // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll:
+        // so bottom halves are disabled, and the core has set the context of programs that
+        // redirect. The frame is ours, as far as it is not the user's.
+        match unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), frame.as_raw()) } {
+            bindings::xdp_action_XDP_REDIRECT => self.redirect(program, frame),
+            bindings::xdp_action_XDP_PASS => XskVerdict::Pass(frame),
+            bindings::xdp_action_XDP_DROP => XskVerdict::Dropped,
+            bindings::xdp_action_XDP_TX => self.send_back(program, frame),
+            other => self.abort(program, other),
+        }
+    }
+
+    /// Redirects a frame.
+    #[inline]
+    fn redirect(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+        let raw = frame.as_raw();
+
+        // SAFETY: The program has run for this frame, in this poll function, and the frame has the
+        // description of this queue. C may call `ndo_xdp_xmit()` of any device, which has no way to
+        // this ring.
+        let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
+
+        if error != 0 {
+            // C may have given the frame back. To do so again, as this does, changes nothing.
+            drop(frame);
+            return self.abort(program, bindings::xdp_action_XDP_REDIRECT);
+        }
+        // C has it.
+        let _ = frame.into_raw();
+        self.cx.set_redirected();
+        XskVerdict::Redirected
+    }
+
+    /// Sends a frame back, as the program has left it.
+    fn send_back(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+        let XskRing { tx, pool, .. } = &mut *self.ring;
+
+        // SAFETY: By the type invariants. The frame is of the pool of a ring that is being polled,
+        // of which there is one.
+        match unsafe { tx.send_back(pool, frame) } {
+            Ok(len) => XskVerdict::Transmitted(len.into()),
+            Err(frame) => {
+                drop(frame);
+                self.abort(program, bindings::xdp_action_XDP_TX)
+            }
+        }
+    }
+
+    /// Reports that a program has failed, or wants what there is not.
+    #[cold]
+    fn abort(&self, program: Program<'p>, action: bindings::xdp_action) -> XskVerdict<'p> {
+        // SAFETY: By the type invariants, the description of the queue is valid, and so is the
+        // device.
+        unsafe { except((*self.ring.rxq.as_ptr()).dev, program, action) };
+        XskVerdict::Aborted
+    }
+}
+
+#[cfg(CONFIG_KUNIT)]
+impl<F: XdpFormat> XskRing<F> {
+    /// Completes a descriptor, as the NIC does, for tests.
+    pub(in crate::net) fn write_back(&mut self, cx: &Poll<'_>, index: usize, words: [u64; 2]) {
+        assert!(self.check(cx).is_ok());
+        let place = self.slots.place(RingSlots::position(index));
+        // SAFETY: Just checked.
+        unsafe { self.slots.write(place, words) };
+    }
+
+    /// The words of a descriptor, for tests.
+    pub(in crate::net) fn words(&mut self, cx: &Poll<'_>, index: usize) -> [u64; 2] {
+        assert!(self.check(cx).is_ok());
+        let place = self.slots.place(RingSlots::position(index));
+        // SAFETY: Just checked.
+        unsafe { [self.slots.first(place), self.slots.second(place)] }
+    }
+
+    /// As [`Self::write_back`], of the transmit ring.
+    pub(in crate::net) fn write_back_tx(&mut self, cx: &Poll<'_>, index: usize, status: u64) {
+        assert!(self.check(cx).is_ok());
+        // SAFETY: Just checked.
+        unsafe { self.tx.write_back(index, status) };
+    }
+
+    /// As [`Self::words`], of the transmit ring.
+    pub(in crate::net) fn tx_words(&mut self, cx: &Poll<'_>, index: usize) -> [u64; 2] {
+        assert!(self.check(cx).is_ok());
+        // SAFETY: Just checked.
+        unsafe { self.tx.words(index) }
+    }
+}
