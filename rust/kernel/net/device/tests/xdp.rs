@@ -9,6 +9,8 @@ mod program;
 mod several;
 mod transmit;
 mod xmit;
+#[cfg(CONFIG_XDP_SOCKETS)]
+mod xsk;
 
 use self::{
     nic::{

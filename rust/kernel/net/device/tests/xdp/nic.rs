@@ -10,6 +10,7 @@ use super::{
                 RxQueueAlloc, //
             },
             xdp::{
+                xsk::XskOps,
                 XdpOps,
                 XdpXmitOps, //
             },
@@ -60,6 +61,10 @@ use crate::{
             TxSkBuff, //
         },
         xdp::{
+            xsk::{
+                XskPool,
+                XskRing, //
+            },
             Attachment,
             Hashed,
             HintFormat,
@@ -158,18 +163,19 @@ pub(super) enum Ring {
     Plain(RxRing<Narrow>),
     /// With a second one of the same instance.
     Xdp(XdpRing<Wide>, XdpRing<Wide>),
+    Xsk(XskRing<Wide>),
 }
 
 impl Ring {
     fn rewind(&mut self, stopped: RxStopped<'_>) -> Result {
         match self {
-            Self::Plain(ring) => ring.rewind(stopped),
+            Self::Plain(ring) => ring.rewind(stopped).map(drop),
             Self::Xdp(ring, _) => {
                 ring.rewind_tx(&stopped)?;
-                ring.rewind(stopped)
+                ring.rewind(stopped).map(drop)
             }
+            Self::Xsk(ring) => ring.rewind(stopped).map(drop),
         }
-        .map(drop)
     }
 
     /// Whether the address of the transmit ring is there once, or not at all if the ring is for
@@ -186,6 +192,15 @@ impl Ring {
                     told[0].is_ok() && told[1] == Err(EBUSY)
                 }
             }
+            Self::Xsk(ring) => {
+                let told = [(); 2].map(|()| ring.dma_addresses(napi).map(drop));
+
+                if is_for_later {
+                    told == [Err(EINVAL); 2]
+                } else {
+                    told == [Ok(()), Err(EBUSY)]
+                }
+            }
         }
     }
 }
@@ -193,11 +208,16 @@ impl Ring {
 /// A part of a test in the poll function of the first queue.
 pub(super) type Job = fn(&mut XdpRing<Wide>, &mut XdpRing<Wide>, &Attachment, &Poll<'_>) -> Result;
 
+/// The same, of a queue with memory of a user.
+pub(super) type XskJob = fn(&mut XskRing<Wide>, &Attachment, &Poll<'_>) -> Result;
+
 /// The device that a test wants, and what it has seen.
 #[pin_data]
 pub(super) struct Plan {
     #[pin]
     job: SpinLock<Option<Job>>,
+    #[pin]
+    xsk_job: SpinLock<Option<XskJob>>,
     errno: Atomic<i32>,
     /// The number of rings that each queue had.
     made: [Atomic<u32>; QUEUES],
@@ -209,12 +229,26 @@ pub(super) struct Plan {
     pub(super) doorbells: [Atomic<usize>; 2],
     /// Redirected frames that were sent, bytes in them, and those that were refused and lost.
     pub(super) counts: [Atomic<u64>; 4],
+    /// The device does not open.
+    pub(super) fails_to_open: Atomic<bool>,
+    /// The driver makes rings of any queue with the pool of the first one.
+    pub(super) steals: Atomic<bool>,
+    #[pin]
+    stolen: SpinLock<Option<Arc<XskPool>>>,
+    /// The length of the shortest frames of users.
+    pub(super) frame_len: Atomic<u32>,
 }
 
 impl Plan {
     /// The number of rings of each queue since this was called last.
     pub(super) fn made(&self) -> [u32; QUEUES] {
         self.made.each_ref().map(|made| made.xchg(0, Relaxed))
+    }
+
+    fn ran(&self, result: Result) {
+        let errno = result.map_or_else(Error::to_errno, |()| 0);
+
+        self.errno.store(errno, Relaxed);
     }
 }
 
@@ -229,6 +263,21 @@ pub(super) struct Data<'bound> {
 impl Data<'_> {
     fn ring(&self, napi: &Napi, queue: usize, is_for_later: bool) -> Result<Ring> {
         self.plan.made[queue].fetch_add(1, Relaxed);
+        let mut pool = napi.xsk_pool();
+        if self.plan.steals.load(Relaxed) {
+            let mut stolen = self.plan.stolen.lock();
+
+            pool = pool.or(stolen.take());
+            stolen.clone_from(&pool);
+        }
+        if let Some(pool) = pool {
+            let mut ring = Ring::Xsk(XskRing::new(self.parent, napi, LEN, &pool)?);
+
+            if !ring.is_told_once(napi, is_for_later) {
+                return Err(EBADFD);
+            }
+            return Ok(ring);
+        }
         let mut ring = if self.program.is_in_use() {
             Ring::Xdp(
                 XdpRing::new(self.parent, napi, LEN, 16)?,
@@ -281,6 +330,9 @@ impl Driver for Nic {
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
         let data = cx.data().get_ref();
 
+        if data.plan.fails_to_open.load(Relaxed) {
+            return Err(ENOMEM);
+        }
         for queue in 0..QUEUES {
             cx.add_virtual_queue_vector(|napi| Ok((data.ring(napi, queue, false)?, ())))?;
             cx.add_xdp_ring(data.parent, LEN)?;
@@ -308,10 +360,18 @@ impl Driver for Nic {
             if let Some(job) = job {
                 let result = match ring {
                     Ring::Xdp(ring, other) => job(ring, other, &data.program, cx),
-                    Ring::Plain(_) => Err(ENXIO),
+                    Ring::Plain(_) | Ring::Xsk(_) => Err(ENXIO),
                 };
-                let errno = result.map_or_else(Error::to_errno, |()| 0);
-                data.plan.errno.store(errno, Relaxed);
+                data.plan.ran(result);
+            }
+            let job = data.plan.xsk_job.try_lock().and_then(|mut job| job.take());
+
+            if let Some(job) = job {
+                let result = match ring {
+                    Ring::Xsk(ring) => job(ring, &data.program, cx),
+                    Ring::Plain(_) | Ring::Xdp(..) => Err(ENXIO),
+                };
+                data.plan.ran(result);
             }
         }
         Polled::Idle { received: 0 }
@@ -334,7 +394,8 @@ impl Driver for Nic {
         .queue_mgmt()
         .xdp()
         .xdp_xmit()
-        .xdp_hints::<Wide>();
+        .xdp_hints::<Wide>()
+        .xsk();
 }
 
 impl QueueMgmtOps for Nic {
@@ -405,6 +466,16 @@ impl XdpXmitOps for Nic {
     }
 }
 
+impl XskOps for Nic {
+    fn takes_frames(_: &Device, len: u32) -> bool {
+        len >= 1500
+    }
+
+    fn frames_changed(data: &Data<'_>, len: Option<u32>) {
+        data.plan.frame_len.store(len.unwrap_or(0), Relaxed);
+    }
+}
+
 /// A registered device.
 pub(super) struct XdpDevice {
     pub(super) device: Registered<Nic>,
@@ -424,12 +495,17 @@ impl XdpDevice {
         let plan = Arc::pin_init(
             pin_init!(Plan {
                 job <- new_spinlock!(None),
+                xsk_job <- new_spinlock!(None),
                 errno: Atomic::new(0),
                 made: [const { Atomic::new(0) }; QUEUES],
                 fails: Atomic::new(usize::MAX),
                 fails_to_start: Atomic::new(usize::MAX),
                 doorbells: [const { Atomic::new(0) }; 2],
                 counts: [const { Atomic::new(0) }; 4],
+                fails_to_open: Atomic::new(false),
+                steals: Atomic::new(false),
+                stolen <- new_spinlock!(None),
+                frame_len: Atomic::new(0),
             }),
             GFP_KERNEL,
         )?;
@@ -475,10 +551,21 @@ impl XdpDevice {
 
     /// Runs a part of a test in the poll function of the first queue.
     pub(super) fn run(&self, job: Job) -> Result {
+        *self.plan.job.lock() = Some(job);
+        self.poll()
+    }
+
+    /// As [`Self::run`], of a queue with memory of a user.
+    pub(super) fn run_xsk(&self, job: XskJob) -> Result {
+        *self.plan.xsk_job.lock() = Some(job);
+        self.poll()
+    }
+
+    /// Has the first queue polled.
+    fn poll(&self) -> Result {
         let inner = self.registration.as_ref().ok_or(ENODEV)?.inner();
 
         self.plan.errno.store(EINPROGRESS.to_errno(), Relaxed);
-        *self.plan.job.lock() = Some(job);
         Locks::with(inner.dev(), |locks| {
             let vector = inner.rx_vector(0, locks.ops()).ok_or(ENODEV)?;
 

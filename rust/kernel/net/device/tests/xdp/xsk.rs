@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of memory of users, see [`xsk`](crate::net::xdp::xsk).
+
+mod user;
+
+use self::user::{
+    User,
+    CHUNK,
+    CHUNKS, //
+};
+
+use super::{
+    nic::{
+        XskJob,
+        DONE, //
+    },
+    *, //
+};
+
+use crate::net::xdp::xsk::{
+    XskFrame,
+    XskRefilled,
+    XskRing,
+    XskSent,
+    XskVerdict, //
+};
+
+/// Where a NIC writes in a chunk.
+const HEADROOM: usize = 256;
+
+/// A device that is up, whose first queue has memory of a user, and which has a program. The first
+/// poll was there.
+fn bound(function: Function, wakes: bool) -> Result<(XdpDevice, Program, User)> {
+    let (device, program) = device(function)?;
+    let user = User::new(device.dev(), 0, wakes)?;
+
+    user.fill(0..CHUNKS);
+    user.bind()?;
+    device.run_xsk(|ring, _, cx| ring.refill(cx).map(drop))?;
+    Ok((device, program, user))
+}
+
+/// Completes a descriptor, and takes its frame.
+fn receive<'p>(ring: &mut XskRing<Wide>, index: usize, cx: &'p Poll<'_>) -> Result<XskFrame<'p>> {
+    ring.write_back(cx, index, [0, done(60)]);
+    ring.poll(cx)?.next().ok_or(ENODATA)?.frame.ok_or(EMSGSIZE)
+}
+
+fn run<'p>(
+    ring: &mut XskRing<Wide>,
+    program: &Attachment,
+    index: usize,
+    cx: &'p Poll<'_>,
+) -> Result<XskVerdict<'p>> {
+    let frame = receive(ring, index, cx)?;
+
+    Ok(ring
+        .poll(cx)?
+        .run(program.program(cx).ok_or(ENOENT)?, frame))
+}
+
+#[macros::kunit_tests(rust_net_xsk)]
+mod cases {
+    use super::*;
+
+    #[test]
+    fn frames_that_pass_are_copied() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+        let job: XskJob = |ring, program, cx| {
+            for (index, moves) in [[0; 3], [-16, 5, -8]].into_iter().enumerate() {
+                program_acts(bindings::xdp_action_XDP_PASS, moves);
+                let XskVerdict::Pass(frame) = run(ring, program, index, cx)? else {
+                    return Err(EACCES);
+                };
+                let len = 60 - moves[0] + moves[1];
+
+                check(frame.len() == len as u32)?;
+                let skb = frame.into_skb(cx).ok_or(ENOMEM)?;
+                check(skb.len() == len as u32)?;
+                let of_frame = &skb.data()[-moves[0] as usize..][..60];
+                check(of_frame.iter().all(|byte| *byte == 7))?;
+            }
+            Ok(())
+        };
+
+        for chunk in 0..CHUNKS {
+            user.write(chunk * CHUNK + HEADROOM, &[7; 60]);
+        }
+        device.run_xsk(job)?;
+        // Programs know what the memory is.
+        let memory = bindings::xdp_mem_type_MEM_TYPE_XSK_BUFF_POOL;
+        assert_eq!(SEEN[4].load(Relaxed), 0);
+        assert_eq!(SEEN[5].load(Relaxed), memory);
+        // Both are there again.
+        assert_eq!(user.given_back(), 2);
+        user.unbind()
+    }
+
+    #[test]
+    fn frames_go_back_to_their_pool() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.run_xsk(|ring, program, cx| {
+            check((ring.in_use(), ring.missing()) == (15, 0))?;
+            for (index, action) in [
+                bindings::xdp_action_XDP_DROP,
+                bindings::xdp_action_XDP_ABORTED,
+                77,
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                program_acts(action, [0; 3]);
+                drop(run(ring, program, index, cx)?);
+            }
+            drop(receive(ring, 3, cx)?);
+            check(ring.in_use() == 11)
+        })?;
+        assert_eq!(user.given_back(), 4);
+        // They are taken before those of the user.
+        device.run_xsk(|ring, _, cx| {
+            let refilled = ring.refill(cx)?;
+            let expected = XskRefilled {
+                added: 4,
+                has_to_poll: false,
+            };
+
+            check(refilled == expected && ring.tail() == 3)
+        })?;
+        assert_eq!(user.given_back(), 0);
+        user.unbind()
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_redirected_goes_back_once() -> Result {
+        let (device, _program, user) = bound(redirect, false)?;
+
+        TARGET.store(i32::MAX as u32, Relaxed);
+        device.run_xsk(|ring, program, cx| {
+            let verdict = run(ring, program, 0, cx)?;
+
+            check(matches!(verdict, XskVerdict::Aborted))
+        })?;
+        assert_eq!(user.given_back(), 1);
+        // A device gets a copy.
+        let _target = Target::new()?;
+        device.run_xsk(|ring, program, cx| {
+            let verdict = run(ring, program, 1, cx)?;
+
+            check(matches!(verdict, XskVerdict::Redirected))
+        })?;
+        assert_eq!(user.given_back(), 2);
+        user.unbind()
+    }
+
+    #[test]
+    fn lengths_are_not_trusted() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.run_xsk(|ring, _, cx| {
+            for (index, len) in [0, 1793, u16::MAX].into_iter().enumerate() {
+                ring.write_back(cx, index, [0, done(len)]);
+                let received = ring.poll(cx)?.next().ok_or(ENODATA)?;
+
+                check(received.frame.is_none())?;
+            }
+            ring.write_back(cx, 3, [0, done(1792)]);
+            let received = ring.poll(cx)?.next().ok_or(ENODATA)?;
+            check(received.frame.is_some_and(|frame| frame.len() == 1792))?;
+            // An old done bit, of a descriptor without a frame.
+            for index in 4..15 {
+                drop(receive(ring, index, cx)?);
+            }
+            ring.write_back(cx, 15, [0, done(60)]);
+            check(ring.poll(cx)?.next().is_none())
+        })?;
+        assert_eq!(user.given_back(), 15);
+        user.unbind()
+    }
+
+    #[test]
+    fn users_send_in_their_order() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+        let first = (CHUNKS * CHUNK) as u64;
+
+        // The second and the third one are too short.
+        for (number, len) in [60, 16, 1, 1500].into_iter().enumerate() {
+            user.send(first + number as u64, len);
+        }
+        device.run_xsk(|ring, _, cx| {
+            let sent = XskSent {
+                frames: 2,
+                bytes: 1560,
+                refused: 2,
+                has_more: false,
+            };
+
+            check(ring.transmit(cx, 64)? == sent)?;
+            check((ring.tx_in_use(), ring.take_tx_tail()) == (2, Some(2)))?;
+            check(ring.take_tx_tail().is_none())?;
+            check(ring.transmit(cx, 64)? == XskSent::default())
+        })?;
+        assert_eq!(user.sent(), None);
+        device.run_xsk(|ring, _, cx| {
+            // Not in its turn.
+            ring.write_back_tx(cx, 1, DONE);
+            drop(ring.poll(cx)?);
+            check(ring.tx_in_use() == 2)
+        })?;
+        assert_eq!(user.sent(), None);
+        device.run_xsk(|ring, _, cx| {
+            ring.write_back_tx(cx, 0, DONE);
+            drop(ring.poll(cx)?);
+            check(ring.tx_in_use() == 0)
+        })?;
+        for number in 0..4 {
+            assert_eq!(user.sent(), Some(first + number));
+        }
+        // Nothing is on its way: it comes back at once.
+        user.send(first, 16);
+        device.run_xsk(|ring, _, cx| check(ring.transmit(cx, 64)?.refused == 1))?;
+        assert_eq!(user.sent(), Some(first));
+        user.unbind()
+    }
+
+    #[test]
+    fn no_more_are_sent_than_there_is_room_for() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+        let first = (CHUNKS * CHUNK) as u64;
+
+        for number in 0..16 {
+            user.send(first + number, 60);
+        }
+        device.run_xsk(|ring, _, cx| {
+            let sent = ring.transmit(cx, 10)?;
+            check((sent.frames, sent.has_more) == (10, true))?;
+            let sent = ring.transmit(cx, 10)?;
+            // The card tells when there is room.
+            check((sent.frames, sent.has_more) == (5, false))?;
+            check(ring.transmit(cx, 10)? == XskSent::default())
+        })?;
+        // They come back when the ring goes.
+        user.unbind()?;
+        for number in 0..15 {
+            assert_eq!(user.sent(), Some(first + number));
+        }
+        assert_eq!(user.sent(), None);
+        Ok(())
+    }
+
+    #[test]
+    fn frames_leave_as_programs_have_left_them() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.run_xsk(|ring, program, cx| {
+            program_acts(bindings::xdp_action_XDP_TX, [-32, 10, 0]);
+            let verdict = run(ring, program, 0, cx)?;
+            check(matches!(verdict, XskVerdict::Transmitted(102)))?;
+            program_acts(bindings::xdp_action_XDP_TX, [0, 14 - 60, 0]);
+            let verdict = run(ring, program, 1, cx)?;
+            check(matches!(verdict, XskVerdict::Transmitted(17)))?;
+            // There is no room behind it to pad it.
+            program_acts(bindings::xdp_action_XDP_TX, [1792 - 14, 1792 - 60, 0]);
+            let verdict = run(ring, program, 2, cx)?;
+            check(matches!(verdict, XskVerdict::Aborted))?;
+            check((ring.take_tx_tail(), ring.in_use()) == (Some(2), 12))?;
+            let (received, sent) = (
+                ring.words(cx, 3),
+                [ring.tx_words(cx, 0), ring.tx_words(cx, 1)],
+            );
+            check(sent[0][1] == 102 << 32 && sent[1][1] == 17 << 32)?;
+            // Chunks are taken in the order in which the user gives them.
+            let base = received[0] - 3 * CHUNK as u64;
+            check(sent[0][0] == base - 32 && sent[1][0] == base + CHUNK as u64)?;
+            ring.write_back_tx(cx, 0, DONE);
+            drop(ring.poll(cx)?);
+            check(ring.tx_in_use() == 1)
+        })?;
+        assert_eq!(user.given_back(), 2);
+        user.unbind()?;
+        // All that the card had.
+        assert_eq!(user.given_back(), 15);
+        Ok(())
+    }
+
+    #[test]
+    fn the_kernel_tells_that_it_waits() -> Result {
+        let (device, _program, user) = bound(act, true)?;
+        let first = (CHUNKS * CHUNK) as u64;
+        let job: XskJob = |ring, _, cx| {
+            check(!ring.refill(cx)?.has_to_poll)?;
+            ring.transmit(cx, 4).map(drop)
+        };
+
+        device.run_xsk(job)?;
+        assert_eq!(user.is_waited_for(), [false, true]);
+        device.run_xsk(|ring, program, cx| {
+            program_acts(bindings::xdp_action_XDP_TX, [0; 3]);
+            for index in 0..2 {
+                drop(run(ring, program, index, cx)?);
+            }
+            ring.refill(cx).map(drop)
+        })?;
+        // There was one left.
+        assert_eq!(user.is_waited_for(), [true, true]);
+        user.fill(0..1);
+        for number in 0..6 {
+            user.send(first + number, 60);
+        }
+        device.run_xsk(job)?;
+        // Those that are there are taken by the next poll.
+        assert_eq!(user.is_waited_for(), [false, false]);
+        device.run_xsk(job)?;
+        assert_eq!(user.is_waited_for(), [false, true]);
+        user.unbind()
+    }
+
+    #[test]
+    fn without_that_it_polls() -> Result {
+        let (device, program) = device(act)?;
+        let user = User::new(device.dev(), 0, false)?;
+
+        user.bind()?;
+        device.run_xsk(|ring, _, cx| {
+            let nothing = XskRefilled {
+                added: 0,
+                has_to_poll: true,
+            };
+
+            check(ring.refill(cx)? == nothing)
+        })?;
+        assert_eq!(user.is_waited_for(), [false; 2]);
+        drop(program);
+        user.unbind()
+    }
+
+    #[test]
+    fn the_next_ring_begins_without_frames() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+        let first = (CHUNKS * CHUNK) as u64;
+
+        user.send(first, 60);
+        device.run_xsk(|ring, _, cx| ring.transmit(cx, 4).map(drop))?;
+        device.restart_rx(0)?;
+        // All that the one before had has gone back.
+        assert_eq!((user.given_back(), user.sent()), (15, Some(first)));
+        device.run_xsk(|ring, program, cx| {
+            check((ring.in_use(), ring.tail(), ring.tx_in_use()) == (0, 0, 0))?;
+            check(ring.refill(cx)?.added == 15)?;
+            program_acts(bindings::xdp_action_XDP_PASS, [0; 3]);
+            run(ring, program, 0, cx).map(drop)
+        })?;
+        // So does the same one.
+        device.plan.fails_to_start.store(0, Relaxed);
+        assert_eq!(device.restart_rx(0), Err(EIO));
+        device.run_xsk(|ring, _, cx| {
+            check((ring.in_use(), ring.tail()) == (0, 0))?;
+            check(ring.refill(cx)?.added == 15)
+        })?;
+        user.unbind()
+    }
+
+    #[test]
+    fn a_device_goes_down_and_up_with_it() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.down();
+        assert_eq!((user.given_back(), user.is_mapped()), (15, true));
+        device.up()?;
+        device.run_xsk(|ring, _, cx| check(ring.refill(cx)?.added == 15))?;
+        device.down();
+        user.unbind()?;
+        assert!(!user.is_mapped());
+        // The next one may be bound while it is down.
+        user.bind()?;
+        device.up()?;
+        device.run_xsk(|ring, _, cx| check(ring.refill(cx)?.added == 15))?;
+        user.unbind()
+    }
+
+    #[test]
+    fn without_memory_it_is_not_bound() -> Result {
+        let (device, _program) = device(act)?;
+        let user = User::new(device.dev(), 0, false)?;
+
+        device.plan.fails.store(0, Relaxed);
+        assert_eq!(user.bind(), Err(ENOMEM));
+        assert!(!user.is_mapped());
+        device.plan.fails.store(usize::MAX, Relaxed);
+        device.plan.fails_to_start.store(0, Relaxed);
+        assert_eq!(user.bind(), Err(EIO));
+        assert!(!user.is_mapped());
+        // The queue has the ring that it had.
+        device.run(|ring, _, _, _| check(ring.in_use() == 15))?;
+        user.bind()?;
+        device.run_xsk(|_, _, _| Ok(()))?;
+        user.unbind()
+    }
+
+    #[test]
+    fn unbinding_does_not_fail() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        // There is no memory for the queue, so the device is restarted.
+        device.plan.fails.store(0, Relaxed);
+        user.unbind()?;
+        assert_eq!((user.given_back(), user.is_mapped()), (15, false));
+        device.run(|ring, _, _, _| check(ring.in_use() == 15))?;
+        device.plan.fails.store(usize::MAX, Relaxed);
+
+        // Nor for that, so it is closed.
+        user.bind()?;
+        device.plan.fails.store(0, Relaxed);
+        device.plan.fails_to_open.store(true, Relaxed);
+        user.unbind()?;
+        assert!(!user.is_mapped());
+        assert_eq!(device.run(|_, _, _, _| Ok(())), Err(ENODEV));
+        device.plan.fails_to_open.store(false, Relaxed);
+        Ok(())
+    }
+
+    #[test]
+    fn pools_take_rings_of_their_queue() -> Result {
+        let (device, _program) = device(act)?;
+        let user = User::new(device.dev(), 0, false)?;
+
+        // The driver makes a ring of the pool for the other queue, too.
+        device.plan.steals.store(true, Relaxed);
+        user.bind()?;
+        assert_eq!(device.restart_rx(1), Err(EINVAL));
+        // It has kept the pool.
+        device.plan.steals.store(false, Relaxed);
+        user.unbind()?;
+        device.plan.steals.store(true, Relaxed);
+        assert_eq!(device.restart_rx(0), Err(EINVAL));
+        device.plan.steals.store(false, Relaxed);
+        device.restart_rx(0)
+    }
+}
