@@ -152,6 +152,27 @@ pub(crate) fn enable(bar: &Bar0<'_>, pairs: u16) {
     mmio::flush(bar);
 }
 
+/// Sets whether the vector of a pair tells of frames that its transmit queue for XDP has sent. A
+/// reset has it tell of none.
+pub(crate) fn set_xdp_tx(bar: &Bar0<'_>, pair: Pair, tells: bool) -> Result {
+    let (at, vector) = (pair.xdp_tx().at(), pair.at() as u32);
+
+    bar.update(IVAR::at(at / 2), |r| {
+        if at % 2 == 0 {
+            r.with_int_alloc_tx(Bounded::<u32, 6>::from_expr(vector))
+                .with_int_alloc_val_tx(tells)
+        } else {
+            r.with_int_alloc_tx_odd(Bounded::<u32, 6>::from_expr(vector))
+                .with_int_alloc_val_tx_odd(tells)
+        }
+    })
+}
+
+/// Raises the cause of a queue vector.
+pub(crate) fn raise_queue(bar: &Bar0<'_>, pair: Pair) {
+    bar.write(EICS_EX::at(0), pair.bit().into());
+}
+
 /// Unmasks a queue vector, after its rings have been polled.
 #[inline]
 pub(crate) fn rearm_queue(bar: &Bar0<'_>, vector: u16) {

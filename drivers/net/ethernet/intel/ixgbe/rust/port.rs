@@ -71,6 +71,7 @@ mod state;
 mod wake_up;
 mod watchdog;
 mod xdp;
+mod xsk;
 
 use self::state::PairRegisters;
 pub(crate) use self::state::{
@@ -289,6 +290,13 @@ impl Driver for PortDriver {
             netdev_err!(netdev, "MTU above {MAX_XDP_MTU} without xdp.frags\n");
             return Err(EINVAL);
         }
+        if !port.xsk.allows(new) {
+            netdev_err!(
+                netdev,
+                "MTU of {mtu} is too long for the frames of AF_XDP\n"
+            );
+            return Err(EINVAL);
+        }
         if old.fits_half() != new.fits_half() {
             return Ok(MtuChange::Restart);
         }
@@ -336,5 +344,6 @@ impl Driver for PortDriver {
         .wol()
         .xdp()
         .xdp_xmit()
-        .xdp_hints::<Xdp>();
+        .xdp_hints::<Xdp>()
+        .xsk();
 }

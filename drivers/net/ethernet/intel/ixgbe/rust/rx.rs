@@ -28,6 +28,7 @@ use kernel::{
 };
 
 use crate::{
+    irq,
     mmio::Bar0,
     ptp::RxStamps,
     regs::queue::*,
@@ -44,6 +45,7 @@ mod lro;
 mod plain;
 mod registers;
 mod xdp;
+mod xsk;
 
 use self::{
     buffers::{
@@ -53,7 +55,8 @@ use self::{
     },
     lro::LroRing,
     plain::Plain,
-    xdp::XdpSource, //
+    xdp::XdpSource,
+    xsk::XskQueue, //
 };
 
 pub(crate) use self::{
@@ -65,7 +68,8 @@ pub(crate) use self::{
     registers::{
         set_drop,
         RxRegisters, //
-    }, //
+    },
+    xsk::takes_frames, //
 };
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
@@ -126,6 +130,8 @@ pub(crate) enum RxRing {
     Lro(Ring<LroRing>),
     /// A program sees the frames, if there is one.
     Xdp(Ring<XdpSource>),
+    /// The same, with memory of users.
+    Xsk(XskQueue),
 }
 
 impl RxRing {
@@ -145,7 +151,9 @@ impl RxRing {
     ) -> Result<Self> {
         let Offloads { lro, strips } = offloads;
 
-        if lro {
+        if let Some(pool) = napi.xsk_pool() {
+            XskQueue::new(dev, napi, pair, len, limit, strips, program, &pool).map(Self::Xsk)
+        } else if lro {
             let source = LroRing::new(dev, napi, len)?;
             Ring::new(source, pair, len, strips, whole, counters).map(Self::Lro)
         } else if program.is_in_use() {
@@ -164,8 +172,13 @@ impl RxRing {
     /// nor its buffers.
     pub(crate) fn stop(&self, bar: &Bar0<'_>, pair: Pair) -> Result {
         registers::stop(bar, pair)?;
-        if let Self::Xdp(_) = self {
-            tx::stop(bar, pair.xdp_tx())?;
+        match self {
+            Self::Xdp(_) => tx::stop(bar, pair.xdp_tx())?,
+            Self::Xsk(_) => {
+                tx::stop(bar, pair.xdp_tx())?;
+                irq::set_xdp_tx(bar, pair, false)?;
+            }
+            _ => (),
         }
         Ok(())
     }
@@ -177,6 +190,7 @@ impl RxRing {
             Self::Pages(ring) => ring.registers(napi),
             Self::Lro(ring) => ring.registers(napi),
             Self::Xdp(ring) => ring.registers(napi),
+            Self::Xsk(ring) => ring.registers(napi),
         }
     }
 
@@ -189,6 +203,7 @@ impl RxRing {
             Self::Pages(ring) => ring.rewind(stopped, strips),
             Self::Lro(ring) => ring.rewind(stopped, strips),
             Self::Xdp(ring) => ring.rewind(stopped, strips),
+            Self::Xsk(ring) => ring.rewind(stopped, strips),
         }
     }
 
@@ -208,6 +223,7 @@ impl RxRing {
             Self::Pages(ring) => ring.poll(stamps, cx, counters),
             Self::Lro(ring) => ring.poll(stamps, cx, counters),
             Self::Xdp(ring) => ring.poll(stamps, cx, counters),
+            Self::Xsk(ring) => ring.poll(stamps, cx, counters),
         }
     }
 }
@@ -323,6 +339,7 @@ impl<S: Source> Ring<S> {
                 base,
                 bytes: self.len.bytes(),
             }),
+            xsk: false,
         }
     }
 

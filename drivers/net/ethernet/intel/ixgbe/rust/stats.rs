@@ -129,6 +129,10 @@ counters! {
         rx_xdp_redirected,
         /// Frames that were dropped as their program has failed.
         rx_xdp_aborted,
+        /// Frames of users' memory that were sent, which count as sent.
+        tx_xsk_frames,
+        /// Frames of users' memory that the NIC cannot send.
+        tx_xsk_refused,
         /// Packets sent.
         tx_packets,
         /// Bytes sent, without frame check sequence.

@@ -98,9 +98,12 @@ use crate::{
     }, //
 };
 
-use super::cage::{
-    Cage,
-    Kr, //
+use super::{
+    cage::{
+        Cage,
+        Kr, //
+    },
+    xsk::Frames, //
 };
 
 /// The maximum MTU, the same as the C driver's.
@@ -159,6 +162,8 @@ pub(crate) struct Port<'bound> {
     pub(crate) flow_rules: FlowRules<'bound>,
     /// The program that sees received frames.
     pub(super) program: Arc<Attachment>,
+    /// The memory of users that queues have.
+    pub(super) xsk: Frames,
     /// The filters that transmit functions add to the flow director.
     pub(crate) filters: atr::Table,
     /// Held while one of them does so.
@@ -299,6 +304,7 @@ impl<'bound> Port<'bound> {
                 spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
                 program: Arc::new(Attachment::new(), GFP_KERNEL)?,
+                xsk: Frames::new(),
                 filters: atr::Table::new(),
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),

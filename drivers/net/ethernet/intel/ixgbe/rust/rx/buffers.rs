@@ -51,7 +51,7 @@ const FCS_LEN: u16 = 4;
 /// The longest frame of an Ethernet that knows no jumbo frames, without frame check sequence.
 const ORDINARY_LEN: u16 = 1514;
 /// Length of the tags of a VLAN within another one.
-const TAGS_LEN: u16 = 8;
+pub(super) const TAGS_LEN: u16 = 8;
 
 /// Room in front of a frame, for headers added on forwarding.
 const HEADROOM: u16 = 128;
@@ -60,7 +60,7 @@ const XDP_HEADROOM: u16 = 256;
 /// Number of bytes that the NIC may write into a page, a multiple of 1 KiB.
 const PAGE_LEN: u16 = 3072;
 /// The same for half of a page.
-const HALF_LEN: u16 = 1536;
+pub(super) const HALF_LEN: u16 = 1536;
 
 const PAGE: Layout = match Layout::new(HEADROOM, PAGE_LEN) {
     Some(layout) => layout,

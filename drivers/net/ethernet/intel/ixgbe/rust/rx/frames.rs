@@ -255,12 +255,18 @@ pub(super) fn is_verified(words: Words, wanted: Wanted<'_>, counters: &PollCount
 /// Drops what no program can see: a damaged frame, or a part of one.
 #[cold]
 pub(super) fn refuse(frames: &mut Assembler, status: RxStatus, counters: &PollCounters) {
+    count_refused(status, counters);
+    frames.discard(status.eop());
+}
+
+/// Counts such a frame, or a part of it.
+#[cold]
+pub(super) fn count_refused(status: RxStatus, counters: &PollCounters) {
     if status.rxe() {
         counters.rx_frame_errors.add(1);
     } else {
         counters.rx_bad_descriptors.add(1);
     }
-    frames.discard(status.eop());
 }
 
 /// Counts a bad checksum. The stack checks it again, and drops the frame.

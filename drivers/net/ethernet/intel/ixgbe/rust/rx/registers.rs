@@ -18,6 +18,7 @@ use kernel::{
 
 use super::FrameLimit;
 use crate::{
+    irq,
     mmio::{
         self,
         Bar0, //
@@ -67,6 +68,8 @@ pub(crate) struct RxRegisters {
     pub(super) strips: bool,
     /// Those of the transmit ring for frames that programs send back.
     pub(super) xdp_tx: Option<TxRegisters>,
+    /// The queue has memory of users: its vector tells of what they have sent, too.
+    pub(super) xsk: bool,
 }
 
 impl RxRegisters {
@@ -90,6 +93,9 @@ impl RxRegisters {
         // First: a frame that is received may leave at once.
         if let Some(tx) = self.xdp_tx {
             tx.start(dev, bar)?;
+        }
+        if self.xsk {
+            irq::set_xdp_tx(bar, self.pair, true)?;
         }
         bar.write(RXDCTL::at(at), RXDCTL::zeroed());
         bar.write(RDBAL::at(at), ((self.base & 0xffff_ffff) as u32).into());
@@ -135,6 +141,10 @@ impl RxRegisters {
 
         // The tail may only be written when the queue is enabled.
         bar.write(RDT::at(at), self.tail.into());
+        if self.xsk {
+            // It gets its first frames by its first poll.
+            irq::raise_queue(bar, self.pair);
+        }
         Ok(())
     }
 }

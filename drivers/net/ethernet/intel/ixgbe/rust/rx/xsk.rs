@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rings for memory of users (AF_XDP without copies).
+//!
+//! A chunk of 2 KiB has room for frames of 1,792 bytes. The size of a buffer is a multiple of
+//! 1 KiB, and a frame takes one buffer here: so it is 2 KiB, and the frame limit keeps the NIC
+//! within the chunk, as it does with halves of pages (see [`buffers`](super::buffers)). Longer
+//! frames take chunks of 4 KiB.
+
+use kernel::{
+    device::{
+        self,
+        Bound, //
+    },
+    io::register::Array,
+    net::{
+        napi::{
+            Napi,
+            Poll,
+            RxStopped, //
+        },
+        queue::RingSize,
+        rx_list::RxList,
+        xdp::{
+            xsk::{
+                XskFrame,
+                XskPool,
+                XskRing,
+                XskVerdict, //
+            },
+            Attachment, //
+        }, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+
+use super::{
+    buffers::{
+        FrameLimit,
+        Xdp,
+        HALF_LEN,
+        HEADER_LEN,
+        TAGS_LEN, //
+    },
+    frames::{
+        self,
+        Wanted,
+        Words, //
+    },
+    Received,
+    RxRegisters,
+    REFILL_BATCH, //
+};
+use crate::{
+    desc::{
+        RxInfo,
+        RxStatus, //
+    },
+    mmio::Bar0,
+    ptp::RxStamps,
+    regs::queue::*,
+    stats::PollCounters,
+    tx::TxRegisters, //
+};
+
+/// The most frames of users that are sent by one poll: it is called again for the others.
+const MAX_SENT: usize = 256;
+
+/// A size of buffers for the NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BufferSize {
+    kib: u32,
+    /// The frame limit has to keep the NIC within the buffer.
+    needs_limit: bool,
+}
+
+impl BufferSize {
+    /// The most that buffers have: a frame that fits needs no more.
+    const MAX_KIB: u32 = 3;
+
+    /// That of frames of users that have `len` bytes each, all of which take a frame of this limit.
+    fn of(len: u32, limit: FrameLimit) -> Option<Self> {
+        let kib = (len / 1024).min(Self::MAX_KIB);
+        let longest = u32::from(limit.bytes()) + u32::from(TAGS_LEN);
+
+        if longest <= kib * 1024 {
+            return Some(Self {
+                kib,
+                needs_limit: false,
+            });
+        }
+        // A reset is between this limit and a higher one, as with halves of pages.
+        if limit.fits_half() && len >= u32::from(HALF_LEN) {
+            return Some(Self {
+                kib: 2,
+                needs_limit: true,
+            });
+        }
+        None
+    }
+}
+
+/// Whether the NIC can receive to frames of users that have `len` bytes each, with this limit.
+pub(crate) fn takes_frames(len: u32, limit: FrameLimit) -> bool {
+    BufferSize::of(len, limit).is_some()
+}
+
+/// The rings of a queue that has memory of users.
+pub(crate) struct XskQueue {
+    pair: Pair,
+    len: RingSize,
+    size: BufferSize,
+    strips: bool,
+    ring: XskRing<Xdp>,
+    program: Arc<Attachment>,
+    /// The next descriptor goes on with a frame that was dropped.
+    is_lost: bool,
+}
+
+impl XskQueue {
+    /// Allocates the rings.
+    #[expect(clippy::too_many_arguments, reason = "all of them describe the ring")]
+    pub(super) fn new(
+        dev: &device::Device<Bound>,
+        napi: &Napi,
+        pair: Pair,
+        len: RingSize,
+        limit: FrameLimit,
+        strips: bool,
+        program: &Arc<Attachment>,
+        pool: &Arc<XskPool>,
+    ) -> Result<Self> {
+        Ok(Self {
+            pair,
+            len,
+            size: BufferSize::of(pool.frame_len(), limit).ok_or(EINVAL)?,
+            strips,
+            ring: XskRing::new(dev, napi, len, pool)?,
+            program: program.clone(),
+            is_lost: false,
+        })
+    }
+
+    /// See [`RxRing::registers`](super::RxRing::registers).
+    pub(super) fn registers(&mut self, napi: &Napi) -> Result<RxRegisters> {
+        let addresses = self.ring.dma_addresses(napi)?;
+
+        Ok(self.registers_at(addresses))
+    }
+
+    /// See [`RxRing::rewind`](super::RxRing::rewind).
+    pub(super) fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
+        self.strips = strips;
+        self.is_lost = false;
+        let addresses = self.ring.rewind(stopped)?;
+
+        Ok(self.registers_at(addresses))
+    }
+
+    fn registers_at(&self, [base, tx]: [u64; 2]) -> RxRegisters {
+        RxRegisters {
+            pair: self.pair,
+            base,
+            bytes: self.len.bytes(),
+            buffer_kib: self.size.kib,
+            needs_limit: self.size.needs_limit,
+            lro: false,
+            strips: self.strips,
+            // It gets its first frames when it is polled.
+            tail: 0,
+            xdp_tx: Some(TxRegisters {
+                queue: self.pair.xdp_tx(),
+                base: tx,
+                bytes: self.len.bytes(),
+            }),
+            xsk: true,
+        }
+    }
+
+    /// See [`RxRing::poll`](super::RxRing::poll). Sends the frames of users, too.
+    // Not inlined: queues without memory of users have nothing to do with it.
+    #[inline(never)]
+    pub(super) fn poll(
+        &mut self,
+        stamps: RxStamps<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        let bar = stamps.bar;
+        let wanted = Wanted::of(cx.device().features(), self.strips, false, stamps);
+        let mut list = RxList::new(cx);
+
+        let received = self.take(cx, &mut list, wanted, cx.budget(), counters);
+        let filled = self.refill(bar, cx, counters);
+        if received.packets > 0 {
+            counters.rx_packets.add(received.packets as u64);
+            counters.rx_bytes.add(received.bytes);
+            counters.rx_csum_good.add(received.csum_good);
+        }
+        list.deliver();
+        let sent = self.send(bar, cx, counters);
+
+        (received.packets, received.has_drained && filled && sent)
+    }
+
+    /// Has the program see completed frames, up to `budget`.
+    fn take(
+        &mut self,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
+        wanted: Wanted<'_>,
+        budget: usize,
+        counters: &PollCounters,
+    ) -> Received {
+        let mut left = budget;
+        let mut bytes = 0;
+        let mut unverified = 0;
+        let mut transmitted = 0;
+        let mut transmitted_bytes = 0;
+        let mut redirected = 0;
+        let program = self.program.program(cx);
+        // As with other rings, this does not fail.
+        let Ok(mut ring) = self.ring.poll(cx) else {
+            return Received::default();
+        };
+
+        ring.offer(wanted.hints());
+        while left != 0 {
+            let Some(done) = ring.next() else {
+                break;
+            };
+            let words = Words {
+                status: RxStatus::from_raw(done.status),
+                info: RxInfo::from_raw(done.info),
+            };
+            let is_rest = core::mem::replace(&mut self.is_lost, !words.status.eop());
+            let frame = match done.frame {
+                Some(frame)
+                    if words.status.is_whole()
+                        && frame.len() >= u32::from(HEADER_LEN)
+                        && !is_rest =>
+                {
+                    frame
+                }
+                // Damaged, or longer than the limit, or one that the NIC lies about.
+                _ => {
+                    frames::count_refused(words.status, counters);
+                    continue;
+                }
+            };
+
+            left -= 1;
+            bytes += u64::from(frame.len());
+            let time = wanted.take_time(words.status);
+            let verdict = match program {
+                Some(program) => ring.run(program, frame),
+                None => XskVerdict::Pass(frame),
+            };
+            unverified += 1;
+            match verdict {
+                XskVerdict::Redirected => redirected += 1,
+                XskVerdict::Pass(frame) => {
+                    if pass(frame, time, words, wanted, cx, list, counters) {
+                        unverified -= 1;
+                    }
+                }
+                XskVerdict::Dropped => counters.rx_xdp_dropped.add(1),
+                XskVerdict::Transmitted(len) => {
+                    transmitted += 1;
+                    transmitted_bytes += u64::from(len);
+                }
+                XskVerdict::Aborted => counters.rx_xdp_aborted.add(1),
+            }
+        }
+
+        if redirected != 0 {
+            counters.rx_xdp_redirected.add(redirected);
+        }
+        if transmitted != 0 {
+            counters.rx_xdp_transmitted.add(transmitted);
+            counters.tx_packets.add(transmitted);
+            counters.tx_bytes.add(transmitted_bytes);
+        }
+        Received::of(list, counters, budget, left, bytes, unverified)
+    }
+
+    /// Gives the NIC frames that users have given. Returns false if polling has to continue, as
+    /// they have given none.
+    fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
+        if self.ring.missing() < REFILL_BATCH {
+            return true;
+        }
+        let missing = self.ring.missing();
+        let Ok(refilled) = self.ring.refill(cx) else {
+            return true;
+        };
+
+        if refilled.added < missing {
+            counters.rx_no_buffer.add(1);
+        }
+        if refilled.added > 0 {
+            // The register write is ordered after the writes to the descriptors.
+            let tail = self.ring.tail() as u32;
+            bar.write(RDT::at(self.pair.at()), tail.into());
+        }
+        !refilled.has_to_poll
+    }
+
+    /// Sends frames of users, and rings the doorbell for all that are to be sent. Returns false if
+    /// polling has to continue, as there are more.
+    fn send(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
+        let mut has_more = false;
+
+        // Without a link, they would stay in the ring, which could not be stopped.
+        if cx.device().is_carrier_ok() {
+            let sent = self.ring.transmit(cx, MAX_SENT).unwrap_or_default();
+
+            if sent.frames != 0 {
+                counters.tx_xsk_frames.add(sent.frames as u64);
+                counters.tx_packets.add(sent.frames as u64);
+                counters.tx_bytes.add(sent.bytes);
+            }
+            if sent.refused != 0 {
+                counters.tx_xsk_refused.add(sent.refused as u64);
+            }
+            has_more = sent.has_more;
+        } else {
+            // As above, this does not fail.
+            let _ = self.ring.transmit_later(cx);
+        }
+        if let Some(tail) = self.ring.take_tx_tail() {
+            counters.rx_xdp_doorbells.add(1);
+            // The register write is ordered after the writes to the descriptors.
+            bar.write(TDT::at(self.pair.xdp_tx().at()), (tail as u32).into());
+        }
+        !has_more
+    }
+}
+
+/// Hands a copy of a frame to the stack. Returns whether the NIC has verified its checksum.
+#[inline(never)]
+fn pass(
+    frame: XskFrame<'_>,
+    time: Option<u64>,
+    words: Words,
+    wanted: Wanted<'_>,
+    cx: &Poll<'_>,
+    list: &mut RxList<'_>,
+    counters: &PollCounters,
+) -> bool {
+    let Some(mut skb) = frame.into_skb(cx) else {
+        counters.rx_no_skb.add(1);
+        return false;
+    };
+    let verified = frames::is_verified(words, wanted, counters);
+
+    wanted.offloads(words).apply(&mut skb);
+    if let Some(time) = time {
+        skb.set_timestamp(time);
+    }
+    if verified {
+        skb.set_checksum_verified();
+    }
+    list.push(skb, words.info.protocol());
+    verified
+}
+
+#[kunit_tests(ixgbe_rust_xsk)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_frames_fit_into_short_chunks() {
+        let size = |len, mtu| BufferSize::of(len, FrameLimit::of_mtu(mtu));
+        let of = |kib, needs_limit| Some(BufferSize { kib, needs_limit });
+
+        if !FrameLimit::of_mtu(1500).fits_half() {
+            return;
+        }
+        // Chunks of 2 KiB.
+        assert_eq!(size(1792, 68), of(2, true));
+        assert_eq!(size(1792, 1500), of(2, true));
+        assert_eq!(size(1792, 1510), of(2, true));
+        // Frames received before the limit was lowered could be longer.
+        assert_eq!(size(1792, 1511), None);
+        assert_eq!(size(1536, 1500), of(2, true));
+        assert_eq!(size(1535, 1500), None);
+        // Chunks of 4 KiB.
+        assert_eq!(size(3840, 1500), of(3, false));
+        assert_eq!(size(3840, 3046), of(3, false));
+        assert_eq!(size(3840, 3047), None);
+    }
+}
