@@ -9,7 +9,7 @@ import struct
 
 _BPF = {"x86_64": 321, "aarch64": 280}
 _MAP_CREATE, _MAP_UPDATE, _PROG_LOAD, _OBJ_PIN, _LINK_CREATE = 0, 2, 5, 6, 28
-_DEVMAP = 14
+_DEVMAP, _XSKMAP = 14, 17
 _SCHED_CLS, _XDP = 3, 6
 _XDP_INGRESS, _TCX_INGRESS = 37, 46
 _IN_DRIVER = 1 << 2
@@ -22,7 +22,7 @@ _LOAD, _STORE, _MOVE, _COPY, _ADD = 0x61, 0x62, 0xb7, 0xbf, 0x07
 _LOAD_MAP, _OF_DESCRIPTOR = 0x18, 1
 _CALL, _EXIT, _IF_NOT_ZERO, _IF_ABOVE, _IF_NOT_EQUAL = 0x85, 0x95, 0x55, 0x2d, 0x55
 # Offsets in struct xdp_md and struct __sk_buff.
-_XDP_DATA, _XDP_META, _SKB_DATA, _SKB_META = 0, 8, 76, 140
+_XDP_DATA, _XDP_META, _XDP_QUEUE, _SKB_DATA, _SKB_META = 0, 8, 16, 76, 140
 _METASIZE, _MAGIC = 8, 0x5eed
 
 
@@ -86,12 +86,21 @@ def redirect_program(ifindex, frags=False):
                  + _op(_EXIT), _HAS_FRAGS if frags else 0)
 
 
+def _map(kind, entries):
+    """ Make a map of numbers by number, and return its file descriptor. """
+    return _bpf(_MAP_CREATE, struct.pack("<IIII", kind, 4, 4, entries))
+
+
+def _put(table, key, value):
+    key, value = (ctypes.create_string_buffer(struct.pack("<I", one)) for one in (key, value))
+    _bpf(_MAP_UPDATE, struct.pack("<IIQQQ", table, 0, ctypes.addressof(key),
+                                  ctypes.addressof(value), 0))
+
+
 def devmap(ifindex):
     """ Make a map of one interface, and return its file descriptor. """
-    found = _bpf(_MAP_CREATE, struct.pack("<IIII", _DEVMAP, 4, 4, 1))
-    key, value = (ctypes.create_string_buffer(struct.pack("<I", one)) for one in (0, ifindex))
-    _bpf(_MAP_UPDATE, struct.pack("<IIQQQ", found, 0, ctypes.addressof(key),
-                                  ctypes.addressof(value), 0))
+    found = _map(_DEVMAP, 1)
+    _put(found, 0, ifindex)
     return found
 
 
@@ -104,6 +113,26 @@ def redirect_map_program(descriptor):
 def attach_xdp(program, ifindex):
     """ Attach a program to an interface, in its driver, for as long as the result is open. """
     return _bpf(_LINK_CREATE, struct.pack("<IIII", program, ifindex, _XDP_INGRESS, _IN_DRIVER))
+
+
+def socket_map(entries):
+    """ Make a map of AF_XDP sockets by queue, and return its file descriptor. """
+    return _map(_XSKMAP, entries)
+
+
+def put_socket(sockets, queue, sock):
+    """ Have programs find a socket by its queue. """
+    _put(sockets, queue, sock.fileno())
+
+
+def socket_program(sockets, other=XDP_PASS):
+    """
+    Load an XDP program that redirects each frame to the socket of its queue, or returns another
+    action if there is none.
+    """
+    return _load(_XDP, _op(_LOAD, 2, 1, _XDP_QUEUE)
+                 + _op(_LOAD_MAP, 1, _OF_DESCRIPTOR, imm=sockets) + _op(0)
+                 + _op(_MOVE, 3, imm=other) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0
+
+""" AF_XDP sockets, without a library. """
+
+import contextlib
+import ctypes
+import errno
+import mmap
+import os
+import select
+import socket
+import struct
+import threading
+import time
+
+_AF_XDP, _SOL_XDP = 44, 283
+_MMAP_OFFSETS, _RX_RING, _TX_RING, _UMEM_REG = 1, 2, 3, 4
+_FILL, _COMPLETION, _STATISTICS, _OPTIONS = 5, 6, 7, 8
+# Where the rings are in the file of the socket.
+_RX_PAGE, _TX_PAGE, _FILL_PAGE, _COMPLETION_PAGE = 0, 0x80000000, 0x100000000, 0x180000000
+_IS_ZEROCOPY, _NEEDS_WAKEUP = 1, 1
+_SO_BUSY_POLL, _SO_PREFER_BUSY_POLL, _SO_BUSY_POLL_BUDGET = 46, 69, 70
+COPY, ZEROCOPY, NEED_WAKEUP = 1 << 1, 1 << 2, 1 << 3
+_ENTRIES = 256
+
+
+class _Ring:
+    """ A ring that is shared with the kernel, of items of one format. """
+
+    def __init__(self, sock, page, offsets, item):
+        self._producer, self._consumer, self._items, self._flags = offsets
+        self._item = struct.Struct(item)
+        self._map = mmap.mmap(sock.fileno(), self._items + _ENTRIES * self._item.size,
+                              mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE, offset=page)
+
+    # The kernel accesses the indices at the same time. pack_into() writes zeroes first.
+    def _get(self, at):
+        return ctypes.c_uint32.from_buffer(self._map, at).value
+
+    def _set(self, at, index):
+        ctypes.c_uint32.from_buffer(self._map, at).value = index
+
+    def _place(self, index):
+        return self._items + index % _ENTRIES * self._item.size
+
+    def needs_wakeup(self):
+        """ Return whether the kernel waits for a system call. """
+        return bool(self._get(self._flags) & _NEEDS_WAKEUP)
+
+    def room(self):
+        """ Return the number of items for which there is room. """
+        return _ENTRIES - (self._get(self._producer) - self._get(self._consumer)) % (1 << 32)
+
+    def put(self, items):
+        """ Give items to the kernel, for which there has to be room. """
+        index = self._get(self._producer)
+        for item in items:
+            self._item.pack_into(self._map, self._place(index), *item)
+            index += 1
+        self._set(self._producer, index)
+
+    def take(self):
+        """ Take all items that the kernel has put there. """
+        first, count = self._get(self._consumer), _ENTRIES - self.room()
+        items = [self._item.unpack_from(self._map, self._place(first + number))
+                 for number in range(count)]
+        self._set(self._consumer, first + count)
+        return items
+
+    def close(self):
+        """ Unmap the ring. """
+        self._map.close()
+
+
+class XdpSocket:
+    """ A socket that is bound to a queue, with memory of its own. """
+
+    def __init__(self, ifindex, queue, flags, chunk=2048, chunks=2 * _ENTRIES):
+        self.chunk, self.flags = chunk, flags
+        self._memory = mmap.mmap(-1, chunk * chunks)
+        self._sock = socket.socket(_AF_XDP, socket.SOCK_RAW)
+        first = ctypes.c_char.from_buffer(self._memory)
+        self._set(_UMEM_REG, struct.pack("=QQIIII", ctypes.addressof(first), chunk * chunks, chunk,
+                                         0, 0, 0))
+        del first
+        for ring in (_FILL, _COMPLETION, _RX_RING, _TX_RING):
+            self._set(ring, struct.pack("=I", _ENTRIES))
+        said = struct.unpack("=16Q", self._sock.getsockopt(_SOL_XDP, _MMAP_OFFSETS, 128))
+        offsets = [said[first:first + 4] for first in range(0, 16, 4)]
+        self.rx = _Ring(self._sock, _RX_PAGE, offsets[0], "=QII")
+        self.tx = _Ring(self._sock, _TX_PAGE, offsets[1], "=QII")
+        self.fill = _Ring(self._sock, _FILL_PAGE, offsets[2], "=Q")
+        self.completion = _Ring(self._sock, _COMPLETION_PAGE, offsets[3], "=Q")
+        self.fill.put((number * chunk, ) for number in range(_ENTRIES))
+        # The others are for frames of our own.
+        self.free = [number * chunk for number in range(_ENTRIES, chunks)]
+        self._bind(ifindex, queue)
+
+    def _set(self, option, value):
+        self._sock.setsockopt(_SOL_XDP, option, value)
+
+    def _bind(self, ifindex, queue):
+        libc = ctypes.CDLL(None, use_errno=True)
+        address = struct.pack("=HHIII", _AF_XDP, self.flags, ifindex, queue, 0)
+        end = time.monotonic() + 20
+        # The one before may not have gone yet.
+        while libc.bind(self._sock.fileno(), address, len(address)) < 0:
+            number = ctypes.get_errno()
+            if number != errno.EBUSY or time.monotonic() > end:
+                self.close()
+                raise OSError(number, f"bind(): {os.strerror(number)}")
+            time.sleep(0.01)
+
+    def fileno(self):
+        """ Return the file descriptor. """
+        return self._sock.fileno()
+
+    def is_zerocopy(self):
+        """ Return whether the NIC uses our memory. """
+        said = self._sock.getsockopt(_SOL_XDP, _OPTIONS, 4)
+        return bool(struct.unpack("=I", said)[0] & _IS_ZEROCOPY)
+
+    def statistics(self):
+        """ Return the numbers of frames that were lost, and why. """
+        said = struct.unpack("=6Q", self._sock.getsockopt(_SOL_XDP, _STATISTICS, 48))
+        return dict(zip(("rx_dropped", "rx_invalid", "tx_invalid", "rx_ring_full", "rx_fill_empty",
+                         "tx_empty"), said, strict=True))
+
+    def poll_busily(self):
+        """ Have system calls poll the queue, and not its interrupt. """
+        for option, value in ((_SO_PREFER_BUSY_POLL, 1), (_SO_BUSY_POLL, 20),
+                              (_SO_BUSY_POLL_BUDGET, 64)):
+            self._sock.setsockopt(socket.SOL_SOCKET, option, value)
+
+    def kick(self):
+        """ Have the kernel send. """
+        with contextlib.suppress(BlockingIOError, OSError):
+            self._sock.send(b"", socket.MSG_DONTWAIT)
+
+    def wait(self, seconds=0.02):
+        """ Wait until there is a frame, or until the time is over. """
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        poll.poll(seconds * 1000)
+
+    def frame(self, at, length):
+        """ Return the bytes of a frame. """
+        return self._memory[at:at + length]
+
+    def write(self, at, data):
+        """ Write a frame. """
+        self._memory[at:at + len(data)] = data
+
+    def receive(self, seconds=10):
+        """ Return the bytes of the next frames, whose memory goes back to the kernel. """
+        end = time.monotonic() + seconds
+        while not (items := self.rx.take()) and time.monotonic() < end:
+            self.wait()
+        found = [self.frame(at, length) for at, length, _ in items]
+        self.fill.put((at, ) for at, _, _ in items)
+        return found
+
+    def send(self, frames, seconds=10):
+        """ Send frames, and wait until all of them have been sent. """
+        places = [self.free.pop() for _ in frames]
+        for at, data in zip(places, frames, strict=True):
+            self.write(at, data)
+        self.tx.put((at, len(data), 0) for at, data in zip(places, frames, strict=True))
+        end, back = time.monotonic() + seconds, []
+        while len(back) < len(places) and time.monotonic() < end:
+            self.kick()
+            back += [at for at, in self.completion.take()]
+            time.sleep(0.001)
+        self.free += back
+        return back == places
+
+    def reflect(self):
+        """ Send all frames back that have come, and give memory back. Return their number. """
+        self.fill.put(self.completion.take())
+        items = self.rx.take()
+        self.tx.put((at, length, 0) for at, length, _ in items)
+        if not self.flags & NEED_WAKEUP or self.tx.needs_wakeup():
+            self.kick()
+        return len(items)
+
+    def close(self):
+        """ Unbind and close the socket. """
+        self._sock.close()
+        for ring in (self.rx, self.tx, self.fill, self.completion):
+            ring.close()
+
+
+class Reflector:
+    """ Sockets that send back what they receive, in a thread. """
+
+    def __init__(self, sockets):
+        self.sockets, self._over, self.error = sockets, threading.Event(), None
+        self.frames = 0
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        poll = select.poll()
+        for sock in self.sockets:
+            poll.register(sock, select.POLLIN)
+        try:
+            while not self._over.is_set():
+                if not sum(sock.reflect() for sock in self.sockets):
+                    poll.poll(20)
+        except Exception as error:  # stop() raises it
+            self.error = error
+
+    def stop(self):
+        """ End the thread. """
+        self._over.set()
+        self._thread.join(20)
+        if self.error:
+            raise self.error
+
+
+def bound(ifindex, queues, flags, **kwargs):
+    """ Bind a socket to each queue, all of them or none. """
+    sockets = []
+    try:
+        for queue in range(queues):
+            sockets.append(XdpSocket(ifindex, queue, flags, **kwargs))
+    except OSError:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets

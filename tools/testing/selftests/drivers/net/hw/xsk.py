@@ -1,0 +1,396 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+
+"""
+AF_XDP sockets: frames that a program redirects to them, and that they send, with copies and without
+them. Sockets come and go under traffic.
+"""
+
+import contextlib
+import os
+import struct
+from pathlib import Path
+
+from lib.py import CmdExitFailure, KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
+from lib.py import ksft_eq, ksft_ge, ksft_in, ksft_raises, ksft_true, ksft_variants
+from lib.py.af_xdp import COPY, NEED_WAKEUP, ZEROCOPY, Reflector, XdpSocket, bound
+from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, put_socket, socket_map, socket_program
+from lib.py.nicmodel import forwards_after
+from lib.py.support import Task, driver_stats, restart_rx_queue, rounds, wait_until
+from xdp_verdicts import ETH_P_TEST, FRAMES, PEER, attach_for_now, attached, back
+from xdp_verdicts import carrier_changes, check_sent_back, run
+
+# The greatest MTU with which a frame with two tags fits into a short chunk.
+MAX_MTU = 1510
+MODES = [KsftNamedVariant("copy", COPY), KsftNamedVariant("copy_wakeup", COPY | NEED_WAKEUP),
+         KsftNamedVariant("zerocopy", ZEROCOPY),
+         KsftNamedVariant("zerocopy_wakeup", ZEROCOPY | NEED_WAKEUP)]
+ZEROCOPIES = MODES[2:]
+
+
+def _counts(cfg):
+    stats = driver_stats(cfg.ports[0].ifname)
+    return {name: stats.get(name, 0) for name in (
+        "rx_xdp_redirected", "rx_xdp_aborted", "tx_xsk_frames", "tx_xsk_refused", "tx_packets")}
+
+
+def _since(cfg, before):
+    return {name: value - before[name] for name, value in _counts(cfg).items()}
+
+
+def _program(cfg, sockets, other=XDP_PASS):
+    """ Attach a program until the case ends that redirects frames to sockets, by queue. """
+    table = socket_map(cfg.queues)
+    defer(os.close, table)
+    for queue, sock in enumerate(sockets):
+        put_socket(table, queue, sock)
+    attach_for_now(cfg, cfg.programs.name(socket_program(table, other)))
+
+
+def _sockets(cfg, flags, queues=None, **kwargs):
+    """ Bind sockets to all queues of port 0 until the case ends. """
+    sockets = bound(cfg.ports[0].ifindex(), queues or cfg.queues, flags, **kwargs)
+    # After they have been closed.
+    defer(_unbound, cfg)
+    for sock in sockets:
+        defer(sock.close)
+        ksft_eq(sock.is_zerocopy(), bool(flags & ZEROCOPY))
+    return sockets
+
+
+def _unbound(cfg):
+    """ Wait until the sockets of all queues have gone, a while after they were closed. """
+    for sock in bound(cfg.ports[0].ifindex(), cfg.queues, COPY):
+        sock.close()
+
+
+@contextlib.contextmanager
+def _reflecting(sockets):
+    """ In a block, have sockets send back what they receive. """
+    reflector = Reflector(sockets)
+    try:
+        yield reflector
+    finally:
+        reflector.stop()
+
+
+def check_reflected(cfg, size=60):
+    """
+    Check that frames leave whole and in order that sockets send back. Few are under way: a user
+    that gets no processor loses others.
+    """
+    cfg.check_forwarded(FRAMES, size, window=64, **back(cfg))
+
+
+def _frame(cfg, size):
+    mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
+    header = mac + PEER + struct.pack("!H", ETH_P_TEST)
+    return header + bytes(number % 251 for number in range(size - len(header)))
+
+
+@ksft_variants(MODES)
+def received(cfg, flags):
+    """ A socket gets whole frames, also the longest ones, in short chunks. """
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    for size in (60, 128, 1514) * 3:
+        frame = _frame(cfg, size)
+        cfg.model.inject(0, frame)
+        found = sockets[0].receive()
+        ksft_eq([one.hex() for one in found], [frame.hex()])
+
+
+@ksft_variants([KsftNamedVariant(f"{mode.name}_{size}", *mode.params, size)
+                for mode in MODES for size in (60, 1514)])
+def reflected(cfg, flags, size):
+    """ Frames that sockets send back leave whole and in order, and are counted. """
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    before = _counts(cfg)
+    with _reflecting(sockets):
+        check_reflected(cfg, size)
+    counts = _since(cfg, before)
+    ksft_eq(counts["rx_xdp_redirected"], FRAMES)
+    ksft_eq(counts["tx_xsk_frames"], FRAMES if flags & ZEROCOPY else 0)
+    # Those of copies are counted when they are completed.
+    if flags & ZEROCOPY:
+        ksft_ge(counts["tx_packets"], FRAMES)
+
+
+@ksft_variants(MODES)
+def sent(cfg, flags):
+    """ Frames that a socket sends are sent without any that are received. """
+    sock, port = _sockets(cfg, flags, 1)[0], cfg.ports[0]
+    cfg.settle()
+    before = port.stat("tx_packets")
+    for count in (1, 7, 64, 100):
+        ksft_true(sock.send([_frame(cfg, 60 + number) for number in range(count)]),
+                  "they come back in their order")
+    ksft_ge(port.stat("tx_packets") - before, 172)
+
+
+@ksft_variants(ZEROCOPIES)
+def too_short(cfg, flags):
+    """ Frames that the card cannot send come back in their turn, and are counted. """
+    sock = _sockets(cfg, flags, 1)[0]
+    cfg.settle()
+    before = _counts(cfg)
+    short, whole = bytes(16), _frame(cfg, 60)
+    for frames in ([short], [whole, short, whole], [short, short, whole], [whole, short]):
+        ksft_true(sock.send(frames), "they come back in their order")
+    counts = _since(cfg, before)
+    ksft_eq((counts["tx_xsk_refused"], counts["tx_xsk_frames"]), (5, 4))
+
+
+@ksft_variants(ZEROCOPIES)
+def passed(cfg, flags):
+    """ Frames that pass are copied, with a program or without one. """
+    cfg.settle()
+    _sockets(cfg, flags)
+    cfg.check_forwarded(FRAMES, 1514)
+    _program(cfg, [])
+    for size in (60, 1514):
+        cfg.check_forwarded(FRAMES, size)
+
+
+@ksft_variants(ZEROCOPIES)
+def sent_back(cfg, flags):
+    """ Frames that a program sends back leave whole and in order. """
+    cfg.settle()
+    _sockets(cfg, flags)
+    attached(cfg, XDP_TX)
+    for size in (60, 1514):
+        check_sent_back(cfg, FRAMES, size)
+
+
+@ksft_variants(ZEROCOPIES)
+def dropped(cfg, flags):
+    """ Memory of frames that a program drops is used again. """
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    attached(cfg, XDP_DROP)
+    answer = cfg.generate(4 * FRAMES, drain_ms=200, stall_ms=500)
+    ksft_eq((answer["sent"], answer["forwarded"]), (4 * FRAMES, 0))
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        check_reflected(cfg)
+
+
+@ksft_variants(MODES)
+def not_read(cfg, flags):
+    """ A socket that nobody reads loses frames, but no memory. """
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    for _ in range(3):
+        # More than the rings have room for.
+        cfg.generate(3 * FRAMES, drain_ms=100, stall_ms=200)
+        for sock in sockets:
+            found = True
+            while found:
+                found = sock.receive(0.1)
+    with _reflecting(sockets):
+        check_reflected(cfg)
+
+
+@ksft_variants(ZEROCOPIES)
+def no_memory(cfg, flags):
+    """ A queue goes on when its user gives it memory again. """
+    cfg.settle()
+    sock = _sockets(cfg, flags)[0]
+    _program(cfg, [sock])
+    frame, kept = _frame(cfg, 60), []
+
+    def is_empty():
+        for _ in range(16):
+            cfg.model.inject(0, frame)
+        items = sock.rx.take()
+        kept.extend(at for at, _, _ in items)
+        return not items and len(kept) >= 200
+
+    wait_until(is_empty, 60, "the card has no memory")
+    if flags & NEED_WAKEUP:
+        ksft_true(sock.fill.needs_wakeup(), "the kernel waits for a system call")
+    sock.fill.put((at, ) for at in kept)
+    sock.wait(0.05)
+    for _ in range(10):
+        cfg.model.inject(0, frame)
+        ksft_in(frame, sock.receive())
+
+
+@ksft_variants(ZEROCOPIES)
+def polled_busily(cfg, flags):
+    """ System calls of the user poll the queue. """
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    for sock in sockets:
+        sock.poll_busily()
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        check_reflected(cfg)
+
+
+@ksft_variants(ZEROCOPIES)
+@ksft_disruptive
+def bound_under_traffic(cfg, flags):
+    """ Sockets come and go under traffic, and the link stays up. """
+    port = cfg.ports[0]
+    cfg.settle()
+    attached(cfg, XDP_PASS)
+    cfg.start_traffic(flows=64)
+    flaps = carrier_changes(port)
+    for _ in range(rounds(cfg, 10, 2)):
+        for sock in bound(port.ifindex(), cfg.queues, flags):
+            ksft_true(sock.is_zerocopy())
+            sock.close()
+    cfg.check_traffic()
+    # A queue that restarts loses frames.
+    _unbound(cfg)
+    ksft_eq(carrier_changes(port), flaps, "changes of the carrier")
+    cfg.check_forwarded(FRAMES)
+
+
+@ksft_variants(ZEROCOPIES)
+@ksft_disruptive
+def restarted(cfg, flags):
+    """ Queues and the port restart while sockets send back what they receive. """
+    port = cfg.ports[0]
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
+        for _ in range(rounds(cfg, 5, 2)):
+            for queue in range(cfg.queues):
+                restart_rx_queue(port.ifindex(), queue)
+            ip(f"link set {port.ifname} down")
+            ip(f"link set {port.ifname} up")
+            cfg.card.wait_up()
+        cfg.check_traffic()
+        cfg.set_up()
+        check_reflected(cfg)
+
+
+@ksft_variants(ZEROCOPIES)
+@ksft_disruptive
+def link_lost(cfg, flags):
+    """ A socket goes away without a link, with frames that were not sent. """
+    defer(cfg.model.link, 0)
+    for _ in range(rounds(cfg, 4, 2)):
+        cfg.settle()
+        sockets = bound(cfg.ports[0].ifindex(), cfg.queues, flags)
+        _program(cfg, sockets)
+        with _reflecting(sockets):
+            cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
+            cfg.traffic.flows()
+            cfg.model.link(0, up=False)
+        for sock in sockets:
+            sock.tx.put((at, 60, 0) for at in sock.free[:32])
+            sock.kick()
+            sock.close()
+        cfg.model.link(0)
+        cfg.card.wait_up()
+        cfg.check_traffic()
+        _unbound(cfg)
+        cfg.check_works()
+
+
+def _reflect_forever(ifindex, queues, flags, table):
+    sockets = bound(ifindex, queues, flags)
+    for queue, sock in enumerate(sockets):
+        put_socket(table, queue, sock)
+    while True:
+        for sock in sockets:
+            sock.reflect()
+        sockets[0].wait(0.002)
+
+
+@ksft_variants(ZEROCOPIES)
+@ksft_disruptive
+def owner_killed(cfg, flags):
+    """ The owner of sockets is killed under traffic, and others take its place. """
+    port = cfg.ports[0]
+    cfg.settle()
+    table = socket_map(cfg.queues)
+    defer(os.close, table)
+    attach_for_now(cfg, cfg.programs.name(socket_program(table, XDP_DROP)))
+    cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
+    for _ in range(rounds(cfg, 5, 2)):
+        came = port.stat("tx_packets")
+        task = Task(_reflect_forever, port.ifindex(), cfg.queues, flags, table)
+        wait_until(lambda came=came: port.stat("tx_packets") > came + 100, 60, "frames go back")
+        task.kill()
+    cfg.check_traffic()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        check_reflected(cfg)
+
+
+@ksft_disruptive
+def too_long(cfg):
+    """ Frames are no longer than the chunks of sockets, and the other way round. """
+    port = cfg.ports[0]
+    defer(ip, f"link set {port.ifname} mtu 1500")
+    with contextlib.closing(XdpSocket(port.ifindex(), 0, ZEROCOPY)):
+        ip(f"link set {port.ifname} mtu {MAX_MTU}")
+        with ksft_raises(CmdExitFailure):
+            ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
+    _unbound(cfg)
+    ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
+    with ksft_raises(OSError):
+        XdpSocket(port.ifindex(), 0, ZEROCOPY)
+    with contextlib.closing(XdpSocket(port.ifindex(), 0, ZEROCOPY, chunk=4096)):
+        ip(f"link set {port.ifname} mtu 3000")
+        with ksft_raises(CmdExitFailure):
+            ip(f"link set {port.ifname} mtu 9000")
+    _unbound(cfg)
+    ip(f"link set {port.ifname} mtu 9000")
+
+
+@ksft_disruptive
+def longer_chunks(cfg):
+    """ Longer frames are for longer chunks. """
+    for port in cfg.ports:
+        ip(f"link set {port.ifname} mtu 3000")
+        defer(ip, f"link set {port.ifname} mtu 1500")
+    cfg.set_up()
+    cfg.settle()
+    sockets = _sockets(cfg, ZEROCOPY, chunk=4096)
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        for size in (60, 1514, 3014):
+            check_reflected(cfg, size)
+
+
+@ksft_disruptive
+def no_lro(cfg):
+    """ Memory of users and LRO exclude each other. """
+    port = cfg.ports[0]
+    Path("/proc/sys/net/ipv4/ip_forward").write_text("0", encoding="utf-8")
+    defer(cfg.set_up)
+    ethtool(f"-K {port.ifname} lro on")
+    defer(ethtool, f"-K {port.ifname} lro off")
+    ksft_in("large-receive-offload: on", ethtool(f"-k {port.ifname}").stdout)
+    with ksft_raises(OSError):
+        XdpSocket(port.ifindex(), 0, ZEROCOPY)
+    ethtool(f"-K {port.ifname} lro off")
+    with contextlib.closing(XdpSocket(port.ifindex(), 0, ZEROCOPY)):
+        cmd(f"ethtool -K {port.ifname} lro on", fail=False)
+        ksft_in("large-receive-offload: off", ethtool(f"-k {port.ifname}").stdout)
+
+
+def main():
+    """ Ksft boiler plate main """
+
+    run(__file__, [received, reflected, sent, too_short, passed, sent_back, dropped, not_read,
+                   no_memory, polled_busily, forwards_after("sockets"), bound_under_traffic,
+                   forwards_after("binding"), restarted, link_lost, owner_killed,
+                   forwards_after("killing"), too_long, longer_chunks, no_lro,
+                   forwards_after("all")])
+
+
+if __name__ == "__main__":
+    main()
