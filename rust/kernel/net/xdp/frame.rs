@@ -3,7 +3,7 @@
 //! Frames that were redirected, on their way to the device that sends them.
 //!
 //! Such a frame is C's: it may come from any device, and its memory goes back to where it is from.
-//! What C knows of it lies in its own headroom.
+//! The description that C has of it lies in its own headroom.
 
 use crate::{
     bindings,

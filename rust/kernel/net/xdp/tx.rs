@@ -89,7 +89,7 @@ pub struct XdpTxAddress {
     pub bytes: u32,
 }
 
-/// What the holder of a ring's lock uses.
+/// The part of a ring for the holder of its lock.
 ///
 /// # Invariants
 ///
