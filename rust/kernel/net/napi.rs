@@ -58,6 +58,8 @@ mod owned;
 mod scheduler;
 #[cfg(CONFIG_PAGE_POOL)]
 mod xsk_pool;
+#[cfg(CONFIG_PAGE_POOL)]
+mod xsk_queue;
 
 pub use self::attached::RxStopped;
 pub(crate) use self::attached::{

@@ -3,7 +3,7 @@
 //! The objects that belong to NAPI instances, and those that outlive their instance.
 
 #[cfg(CONFIG_PAGE_POOL)]
-use super::XskPool;
+use super::xsk_pool::XskPool;
 use super::{
     Id,
     Napi, //

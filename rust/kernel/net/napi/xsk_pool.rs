@@ -2,11 +2,6 @@
 
 //! Pools of users' memory.
 
-use super::{
-    Napi,
-    Orphans, //
-};
-
 use crate::{
     bindings,
     prelude::*,
@@ -23,8 +18,8 @@ use core::ptr::NonNull;
 
 /// The frames of a user's sockets, which are bound to a queue: `struct xsk_buff_pool` in C.
 ///
-/// A driver finds it by [`Napi::xsk_pool`] when it makes a receive ring. To keep it longer is of no
-/// use.
+/// A driver finds it by [`Napi::xsk_pool`](super::Napi::xsk_pool) when it makes a receive ring. To
+/// keep it longer is of no use.
 ///
 /// # Invariants
 ///
@@ -90,15 +85,10 @@ impl XskPool {
         self.is_there.load(Relaxed)
     }
 
-    /// Counts a ring of `napi`, which is about to be made. Fails if that is not the instance of the
-    /// pool's queue, or if the pool is about to go. With the lock of the device's operations held.
-    pub(in crate::net) fn add_ring(&self, napi: &Napi) -> Result {
-        if !self.takes_rings.load(Relaxed) {
-            return Err(EINVAL);
-        }
-        // SAFETY: By the type invariants, the instance was added to a device.
-        let dev = unsafe { (*napi.as_raw()).dev };
-        if dev != self.dev || napi.queue() != Some(self.queue) {
+    /// Counts a ring of that queue, which is about to be made. Fails if the pool is bound to another
+    /// one, or is about to go. With the lock of the device's operations held.
+    pub(super) fn add_ring(&self, dev: *mut bindings::net_device, queue: u16) -> Result {
+        if !self.takes_rings.load(Relaxed) || dev != self.dev || queue != self.queue {
             return Err(EINVAL);
         }
         self.rings.fetch_add(1, Relaxed);
@@ -129,55 +119,5 @@ impl XskPool {
     pub(in crate::net) unsafe fn end(&self) {
         // INVARIANT: By the safety requirements.
         self.is_there.store(false, Relaxed);
-    }
-}
-
-impl Orphans {
-    /// The pool of users' memory that is bound to a queue.
-    fn pool(&self, queue: u16) -> Option<Arc<XskPool>> {
-        let objects = self.objects.lock();
-        let (_, pool) = objects.pools.iter().find(|(of, _)| *of == queue)?;
-
-        Some(pool.clone())
-    }
-
-    /// Binds a pool to a queue, which has none.
-    pub(in crate::net) fn add_pool(&self, queue: u16, pool: Arc<XskPool>) -> Result {
-        self.objects.lock().pools.push((queue, pool), GFP_KERNEL)?;
-        Ok(())
-    }
-
-    /// Takes the pool of a queue out, if it has one.
-    pub(in crate::net) fn take_pool(&self, queue: u16) -> Option<Arc<XskPool>> {
-        let pools = &mut self.objects.lock().pools;
-        let place = pools.iter().position(|(of, _)| *of == queue)?;
-
-        pools.remove(place).ok().map(|(_, pool)| pool)
-    }
-
-    /// The number of bytes of the shortest frames of all pools, if there are any.
-    pub(in crate::net) fn frame_len(&self) -> Option<u32> {
-        let objects = self.objects.lock();
-        let lens = objects.pools.iter().map(|(_, pool)| pool.frame_len());
-
-        lens.min()
-    }
-}
-
-impl Napi {
-    /// The pool of users' memory that is bound to the queue of this instance: its receive ring is
-    /// to be an [`XskRing`](crate::net::xdp::xsk::XskRing).
-    ///
-    /// Context: process context, with the lock of the device's operations held.
-    pub fn xsk_pool(&self) -> Option<Arc<XskPool>> {
-        self.orphans.pool(self.queue()?)
-    }
-
-    /// The number of its queues.
-    fn queue(&self) -> Option<u16> {
-        // SAFETY: By the type invariants, the instance was added to a device, at this index.
-        let index = unsafe { (*self.as_raw()).index };
-
-        u16::try_from(index).ok()
     }
 }

@@ -203,7 +203,7 @@ impl<F: XdpFormat> XskRing<F> {
         let (slots, tx_slots) = (rx.slots(), tx.slots());
         let (first_held, first_sent) = (held.first()?, sent.first()?);
 
-        pool.add_ring(napi)?;
+        napi.add_xsk_ring(pool)?;
         let memory = XskMemory {
             _rx: rx,
             _tx: tx,

@@ -290,7 +290,7 @@ impl Driver for PortDriver {
             netdev_err!(netdev, "MTU above {MAX_XDP_MTU} without xdp.frags\n");
             return Err(EINVAL);
         }
-        if !port.xsk.allows(new) {
+        if !port.user_frames.allow(new) {
             netdev_err!(
                 netdev,
                 "MTU of {mtu} is too long for the frames of AF_XDP\n"

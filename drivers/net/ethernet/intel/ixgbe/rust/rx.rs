@@ -44,6 +44,7 @@ mod frames;
 mod lro;
 mod plain;
 mod registers;
+mod user_frames;
 mod xdp;
 mod xsk;
 
@@ -69,6 +70,7 @@ pub(crate) use self::{
         set_drop,
         RxRegisters, //
     },
+    user_frames::UserFrames,
     xsk::takes_frames, //
 };
 

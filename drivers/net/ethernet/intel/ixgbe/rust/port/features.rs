@@ -69,7 +69,7 @@ impl FeaturesOps for PortDriver {
             netdev_notice!(netdev, "no LRO with an XDP program\n");
             return wanted.without(Feature::Lro);
         }
-        if port.xsk.is_in_use() {
+        if port.user_frames.are_in_use() {
             netdev_notice!(netdev, "no LRO with AF_XDP without copies\n");
             return wanted.without(Feature::Lro);
         }

@@ -88,7 +88,8 @@ use crate::{
     },
     rx::{
         FrameLimit,
-        RxRegisters, //
+        RxRegisters,
+        UserFrames, //
     },
     stats::PortStats,
     tx::TxRegisters,
@@ -98,12 +99,9 @@ use crate::{
     }, //
 };
 
-use super::{
-    cage::{
-        Cage,
-        Kr, //
-    },
-    xsk::Frames, //
+use super::cage::{
+    Cage,
+    Kr, //
 };
 
 /// The maximum MTU, the same as the C driver's.
@@ -163,7 +161,7 @@ pub(crate) struct Port<'bound> {
     /// The program that sees received frames.
     pub(super) program: Arc<Attachment>,
     /// The memory of users that queues have.
-    pub(super) xsk: Frames,
+    pub(super) user_frames: UserFrames,
     /// The filters that transmit functions add to the flow director.
     pub(crate) filters: atr::Table,
     /// Held while one of them does so.
@@ -304,7 +302,7 @@ impl<'bound> Port<'bound> {
                 spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
                 program: Arc::new(Attachment::new(), GFP_KERNEL)?,
-                xsk: Frames::new(),
+                user_frames: UserFrames::new(),
                 filters: atr::Table::new(),
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),
