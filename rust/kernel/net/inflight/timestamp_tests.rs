@@ -142,6 +142,8 @@ mod cases {
         for (dev, reported) in [(&raw mut *former, None), (&raw mut *sending, Some(78))] {
             let mut skb = socket.packet(dev)?;
 
+            // SAFETY: The packet is ours.
+            unsafe { (*skb.shared_info()).tx_flags |= bindings::SKBTX_HW_TSTAMP_NOBPF as u8 };
             // SAFETY: It is as much of a device as is looked at.
             let sending = unsafe { Device::from_raw(&raw mut *sending) };
             skb.promise_timestamp().report(sending, 1);

@@ -85,8 +85,8 @@ impl XskPool {
         self.is_there.load(Relaxed)
     }
 
-    /// Counts a ring of that queue, which is about to be made. Fails if the pool is bound to another
-    /// one, or is about to go. With the lock of the device's operations held.
+    /// Counts a ring of that queue, which is about to be made. Fails if the pool is bound to
+    /// another one, or is about to go. With the lock of the device's operations held.
     pub(super) fn add_ring(&self, dev: *mut bindings::net_device, queue: u16) -> Result {
         if !self.takes_rings.load(Relaxed) || dev != self.dev || queue != self.queue {
             return Err(EINVAL);

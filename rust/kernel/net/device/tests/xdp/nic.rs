@@ -158,7 +158,6 @@ impl HintFormat for Wide {
 format!(Narrow, 64);
 format!(Wide, 256);
 
-#[expect(clippy::large_enum_variant, reason = "a test has few of them")]
 pub(super) enum Ring {
     Plain(RxRing<Narrow>),
     /// With a second one of the same instance.

@@ -205,13 +205,13 @@ mod cases {
         device.run_xsk(|ring, _, cx| {
             // Not in its turn.
             ring.write_back_tx(cx, 1, DONE);
-            drop(ring.poll(cx)?);
+            ring.poll(cx).map(|_| ())?;
             check(ring.tx_in_use() == 2)
         })?;
         assert_eq!(user.sent(), None);
         device.run_xsk(|ring, _, cx| {
             ring.write_back_tx(cx, 0, DONE);
-            drop(ring.poll(cx)?);
+            ring.poll(cx).map(|_| ())?;
             check(ring.tx_in_use() == 0)
         })?;
         for number in 0..4 {
@@ -274,7 +274,7 @@ mod cases {
             let base = received[0] - 3 * CHUNK as u64;
             check(sent[0][0] == base - 32 && sent[1][0] == base + CHUNK as u64)?;
             ring.write_back_tx(cx, 0, DONE);
-            drop(ring.poll(cx)?);
+            ring.poll(cx).map(|_| ())?;
             check(ring.tx_in_use() == 1)
         })?;
         assert_eq!(user.given_back(), 2);

@@ -38,6 +38,9 @@ unsafe extern "C" {
     fn xskq_destroy(queue: *mut Queue);
 }
 
+/// # Safety
+///
+/// There are no requirements.
 unsafe extern "C" fn no_space(_: *mut bindings::sock) {}
 
 /// A ring.
