@@ -4,7 +4,7 @@
 """
 Clocks of NICs under linuxptp. ptp4l has the clock of a port follow that of its peer over the
 cable, phc2sys that of the machine, although the clocks drift. SECONDS in the environment is how
-long phc2sys is watched.
+long phc2sys is watched. Without it, this does not run: in step within 100 ns takes a quiet machine.
 """
 
 import contextlib
@@ -235,6 +235,8 @@ def main():
     for program in ("ptp4l", "phc2sys"):
         if not shutil.which(program):
             skip_program(f"needs {program} of linuxptp")
+    if not os.environ.get("SECONDS"):
+        skip_program("takes a quiet machine: SECONDS= asks for it")
     with PeerEnv(__file__, v6=False) as cfg:
         cfg.reach()
         with Clock(clock_number(cfg.ifname)) as cfg.clock:
