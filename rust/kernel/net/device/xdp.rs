@@ -104,6 +104,9 @@ impl<T: XdpOps> OptionalOps<T> {
             }
             // SAFETY: By the safety requirements.
             unsafe { attachment.replace(setup.prog) };
+            if setup.prog.is_null() {
+                xsk::without_program(inner, &mut locks);
+            }
             Ok(0)
         })
     }
@@ -130,8 +133,12 @@ fn prepare<T: XdpOps>(
         return Err(extack.refuse(EINVAL, c"LRO is on"));
     }
     attachment.expect(true);
+    inner.orphans.use_pools(true);
     let result = restart_queues(inner, locks);
     attachment.expect(false);
+    if result.is_err() && !attachment.is_in_use() {
+        xsk::without_program(inner, locks);
+    }
     result.map_err(|(queue, error)| {
         extack.refuse_with(error, fmt!("receive queue {queue} did not restart"))
     })
@@ -147,7 +154,8 @@ fn restart_queues<T: XdpOps>(
 
     while let Some(vector) = inner.rx_vector(queue, locks.ops()) {
         // SAFETY: It exists while the device is up, which does not change with the locks held.
-        let is_ready = || unsafe { vector.as_ref() }.napi().is_for_programs();
+        let is_for_programs = || unsafe { vector.as_ref() }.napi().is_for_programs();
+        let is_ready = || is_for_programs() && !inner.orphans.lacks_ring(queue);
 
         if !is_ready() {
             restart_queue(inner.dev(), queue, locks).map_err(|error| (queue, error))?;

@@ -319,6 +319,9 @@ pub(super) struct Objects {
     /// The pools of users' memory, by queue.
     #[cfg(CONFIG_PAGE_POOL)]
     pub(super) pools: KVec<(u16, Arc<XskPool>)>,
+    /// Whether they are in use: the device has a program, or is about to have one.
+    #[cfg(CONFIG_PAGE_POOL)]
+    pub(super) are_pools_in_use: bool,
 }
 
 /// The name of a lock class, see [`ATTACHED`](super::ATTACHED).
@@ -335,6 +338,8 @@ impl Orphans {
                         attached: 0,
                         #[cfg(CONFIG_PAGE_POOL)]
                         pools: KVec::new(),
+                        #[cfg(CONFIG_PAGE_POOL)]
+                        are_pools_in_use: false,
                     },
                     ORPHANS,
                     static_lock_class!()

@@ -62,7 +62,7 @@ impl XskPool {
             queue,
             frame_len,
             rings: Atomic::new(0),
-            takes_rings: Atomic::new(true),
+            takes_rings: Atomic::new(false),
             is_there: Atomic::new(true),
         };
 
@@ -105,9 +105,19 @@ impl XskPool {
         self.rings.load(Relaxed)
     }
 
+    /// Whether it takes rings. With the lock of the device's operations held.
+    pub(super) fn takes_rings(&self) -> bool {
+        self.takes_rings.load(Relaxed)
+    }
+
+    /// Takes rings from now on, or not. With the lock of the device's operations held.
+    pub(super) fn take_rings(&self, takes_rings: bool) {
+        self.takes_rings.store(takes_rings, Relaxed);
+    }
+
     /// Refuses other rings from now on. With the lock of the device's operations held.
     pub(in crate::net) fn leave(&self) {
-        self.takes_rings.store(false, Relaxed);
+        self.take_rings(false);
     }
 
     /// The pool is about to go.

@@ -14,18 +14,47 @@ use crate::{
 };
 
 impl Orphans {
-    /// The pool of users' memory that is bound to a queue.
+    /// The pool of users' memory that is bound to a queue, if pools are in use.
     fn pool(&self, queue: u16) -> Option<Arc<XskPool>> {
         let objects = self.objects.lock();
         let (_, pool) = objects.pools.iter().find(|(of, _)| *of == queue)?;
 
-        Some(pool.clone())
+        pool.takes_rings().then(|| pool.clone())
     }
 
-    /// Binds a pool to a queue, which has none.
-    pub(in crate::net) fn add_pool(&self, queue: u16, pool: Arc<XskPool>) -> Result {
-        self.objects.lock().pools.push((queue, pool), GFP_KERNEL)?;
-        Ok(())
+    /// Binds a pool to a queue, which has none. Returns whether pools are in use.
+    pub(in crate::net) fn add_pool(&self, queue: u16, pool: Arc<XskPool>) -> Result<bool> {
+        let objects = &mut *self.objects.lock();
+
+        pool.take_rings(objects.are_pools_in_use);
+        objects.pools.push((queue, pool), GFP_KERNEL)?;
+        Ok(objects.are_pools_in_use)
+    }
+
+    /// Has pools in use from now on, or not: their rings are to be made, or to go. They are while
+    /// the device has a program. Without one, the core lets users attach a program to the stack's
+    /// packets (`xdpgeneric`), which takes frames of the same pools, with a lock that a poll
+    /// function does not know.
+    pub(in crate::net) fn use_pools(&self, are_in_use: bool) {
+        let objects = &mut *self.objects.lock();
+
+        objects.are_pools_in_use = are_in_use;
+        for (_, pool) in &objects.pools {
+            pool.take_rings(are_in_use);
+        }
+    }
+
+    /// Whether a queue lacks the ring of its pool, if pools are in use.
+    pub(in crate::net) fn lacks_ring(&self, queue: u16) -> bool {
+        self.pool(queue).is_some_and(|pool| pool.rings() == 0)
+    }
+
+    /// A queue whose pool has rings.
+    pub(in crate::net) fn queue_with_rings(&self) -> Option<u16> {
+        let objects = self.objects.lock();
+        let mut found = objects.pools.iter().filter(|(_, pool)| pool.rings() != 0);
+
+        found.next().map(|(queue, _)| *queue)
     }
 
     /// Takes the pool of a queue out, if it has one.
@@ -46,8 +75,8 @@ impl Orphans {
 }
 
 impl Napi {
-    /// The pool of users' memory that is bound to the queue of this instance: its receive ring is
-    /// to be an [`XskRing`](crate::net::xdp::xsk::XskRing).
+    /// The pool of users' memory that is bound to the queue of this instance, if the device has a
+    /// program: its receive ring is to be an [`XskRing`](crate::net::xdp::xsk::XskRing).
     ///
     /// Context: process context, with the lock of the device's operations held.
     pub fn xsk_pool(&self) -> Option<Arc<XskPool>> {

@@ -464,9 +464,8 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         // `ndo_xdp_xmit()` of any device, which has no way to this ring.
         let error = unsafe { bindings::xdp_do_redirect((*raw.rxq).dev, raw, program.as_raw()) };
 
-        if error == 0 {
-            self.cx.set_redirected();
-        }
+        // Also if it has failed: some copies of a frame for several devices may be on their way.
+        self.cx.set_redirected();
         error == 0
     }
 

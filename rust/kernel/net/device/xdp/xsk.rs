@@ -153,14 +153,17 @@ unsafe fn bind<T: XskOps>(
     }
     // SAFETY: The pool is valid, and so is the parent of the device. Unbinding removes the mapping.
     to_result(unsafe { bindings::xsk_pool_dma_map(raw.as_ptr(), parent, MAPPING) })?;
-    if let Err(error) = inner.orphans.add_pool(queue, pool.clone()) {
-        // SAFETY: It was just mapped, and is not in use.
-        unsafe { bindings::xsk_pool_dma_unmap(raw.as_ptr(), MAPPING) };
-        return Err(error);
-    }
+    let are_in_use = match inner.orphans.add_pool(queue, pool.clone()) {
+        Ok(are_in_use) => are_in_use,
+        Err(error) => {
+            // SAFETY: It was just mapped, and is not in use.
+            unsafe { bindings::xsk_pool_dma_unmap(raw.as_ptr(), MAPPING) };
+            return Err(error);
+        }
+    };
     tell(inner);
-    if inner.rx_vector(queue, locks.ops()).is_none() {
-        // The device is down.
+    if !are_in_use || inner.rx_vector(queue, locks.ops()).is_none() {
+        // It is used when there is a program, and when the device goes up.
         return Ok(());
     }
     let result = restart_queue(dev, queue, locks).and_then(|()| {
@@ -196,6 +199,25 @@ fn unbind<T: XskOps>(inner: &Inner<T>, queue: u16, locks: &mut Locks<'static>) {
     unsafe {
         pool.end();
         bindings::xsk_pool_dma_unmap(pool.as_raw(), MAPPING);
+    }
+}
+
+/// Has the queues of a device that has no program any more get other memory than users' one.
+pub(super) fn without_program<T: Driver>(inner: &Inner<T>, locks: &mut Locks<'static>) {
+    inner.orphans.use_pools(false);
+
+    while let Some(queue) = inner.orphans.queue_with_rings() {
+        if inner.rx_vector(queue, locks.ops()).is_none() {
+            // They are those of a device that is down, whose NIC did not stop.
+            return;
+        }
+        let restarted = restart_queue(inner.dev(), queue, locks);
+
+        if restarted.is_err() || inner.orphans.queue_with_rings() == Some(queue) {
+            // As when it is unbound.
+            let _ = inner.restart_or_close(locks);
+            return;
+        }
     }
 }
 

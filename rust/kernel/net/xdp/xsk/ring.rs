@@ -615,6 +615,8 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         // this ring.
         let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
 
+        // Also if it has failed: some copies of a frame for several devices may be on their way.
+        self.cx.set_redirected();
         if error != 0 {
             // C may have given the frame back. To do so again, as this does, changes nothing.
             drop(frame);
@@ -622,7 +624,6 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         }
         // C has it.
         let _ = frame.into_raw();
-        self.cx.set_redirected();
         XskVerdict::Redirected
     }
 

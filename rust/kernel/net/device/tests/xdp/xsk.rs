@@ -41,6 +41,13 @@ fn bound(function: Function, wakes: bool) -> Result<(XdpDevice, Program, User)> 
     Ok((device, program, user))
 }
 
+/// A queue whose pool has rings.
+fn queue_with_rings(device: &XdpDevice) -> Result<Option<u16>> {
+    let registration = device.registration.as_ref().ok_or(ENODEV)?;
+
+    Ok(registration.inner().orphans.queue_with_rings())
+}
+
 /// Completes a descriptor, and takes its frame.
 fn receive<'p>(ring: &mut XskRing<Wide>, index: usize, cx: &'p Poll<'_>) -> Result<XskFrame<'p>> {
     ring.write_back(cx, index, [0, done(60)]);
@@ -333,6 +340,32 @@ mod cases {
         assert_eq!(user.is_waited_for(), [false; 2]);
         drop(program);
         user.unbind()
+    }
+
+    /// Without a program, others may use the pool.
+    #[test]
+    fn there_is_a_ring_while_there_is_a_program() -> Result {
+        let (device, program, user) = bound(act, false)?;
+        let other = User::new(device.dev(), 1, false)?;
+
+        assert_eq!(queue_with_rings(&device)?, Some(0));
+        device.attach(None).0?;
+        assert_eq!(queue_with_rings(&device)?, None);
+        other.bind()?;
+        assert_eq!(queue_with_rings(&device)?, None);
+        other.unbind()?;
+
+        device.attach(Some(&program)).0?;
+        assert_eq!(queue_with_rings(&device)?, Some(0));
+        device.run_xsk(|_, _, _| Ok(()))?;
+        // One that cannot be attached leaves none behind.
+        device.attach(None).0?;
+        device.plan.fails.store(0, Relaxed);
+        assert!(device.attach(Some(&program)).0.is_err());
+        device.plan.fails.store(usize::MAX, Relaxed);
+        assert_eq!(queue_with_rings(&device)?, None);
+        user.unbind()?;
+        device.attach(Some(&program)).0
     }
 
     #[test]

@@ -123,6 +123,7 @@ def reflected(cfg, flags, size):
 def sent(cfg, flags):
     """ Frames that a socket sends are sent without any that are received. """
     sock, port = _sockets(cfg, flags, 1)[0], cfg.ports[0]
+    _program(cfg, [])
     cfg.settle()
     before = port.stat("tx_packets")
     for count in (1, 7, 64, 100):
@@ -135,6 +136,7 @@ def sent(cfg, flags):
 def too_short(cfg, flags):
     """ Frames that the card cannot send come back in their turn, and are counted. """
     sock = _sockets(cfg, flags, 1)[0]
+    _program(cfg, [])
     cfg.settle()
     before = _counts(cfg)
     short, whole = bytes(16), _frame(cfg, 60)
