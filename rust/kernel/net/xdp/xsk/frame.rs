@@ -20,9 +20,11 @@ use crate::{
 
 use core::{
     marker::PhantomData,
-    mem::offset_of,
     ptr::NonNull, //
 };
+
+#[cfg(CONFIG_XDP_SOCKETS)]
+use core::mem::offset_of;
 
 /// The part of a [`Context`] behind the frame, which the functions for hints read.
 #[repr(C)]
@@ -31,10 +33,23 @@ struct Behind {
     offered: Hints,
 }
 
-const _: () = {
-    const PRIVATE: usize = offset_of!(bindings::xdp_buff_xsk, cb);
+/// A frame as C has it, with room for drivers.
+#[cfg(CONFIG_XDP_SOCKETS)]
+type Chunk = bindings::xdp_buff_xsk;
 
-    assert!(offset_of!(bindings::xdp_buff_xsk, xdp) == 0);
+/// In place of it: kernels without such sockets have no frames.
+#[cfg(not(CONFIG_XDP_SOCKETS))]
+#[repr(C)]
+struct Chunk {
+    _xdp: bindings::xdp_buff,
+    cb: Behind,
+}
+
+#[cfg(CONFIG_XDP_SOCKETS)]
+const _: () = {
+    const PRIVATE: usize = offset_of!(Chunk, cb);
+
+    assert!(offset_of!(Chunk, xdp) == 0);
     // It is where they look for it, and fits.
     assert!(offset_of!(Context, words) == PRIVATE);
     assert!(offset_of!(Context, offered) == PRIVATE + offset_of!(Behind, offered));
@@ -81,7 +96,7 @@ impl<'p> XskFrame<'p> {
     #[inline(always)]
     pub(super) unsafe fn received(&mut self, len: u16, words: [u64; 2], offered: Hints) {
         let buff = self.buff.as_ptr();
-        let behind = buff.cast::<bindings::xdp_buff_xsk>();
+        let behind = buff.cast::<Chunk>();
 
         // SAFETY: By the type invariants and the safety requirements. There is room for that in
         // front of what C has behind it.

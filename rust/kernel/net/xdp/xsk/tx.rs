@@ -227,7 +227,7 @@ impl<F: XdpFormat> TxSide<F> {
 
         for index in 0..count.min(wanted) {
             // SAFETY: C has written so many, in memory of the kernel, after it has checked them.
-            let desc = unsafe { (*raw).tx_descs.add(index).read() };
+            let desc = unsafe { taken(raw, index) };
             let len = u16::try_from(desc.len).unwrap_or(0);
 
             if !(F::MIN_LEN..=F::MAX_LEN).contains(&len) {
@@ -351,4 +351,26 @@ impl<F: XdpFormat> TxSide<F> {
         // SAFETY: By the safety requirements.
         unsafe { [self.slots.first(place), self.slots.second(place)] }
     }
+}
+
+/// A descriptor that C has taken from the user.
+///
+/// # Safety
+///
+/// The pool must be there, and C have taken more than `index` of them from it.
+#[cfg(CONFIG_XDP_SOCKETS)]
+#[inline(always)]
+unsafe fn taken(pool: *mut bindings::xsk_buff_pool, index: usize) -> bindings::xdp_desc {
+    // SAFETY: By the safety requirements.
+    unsafe { (*pool).tx_descs.add(index).read() }
+}
+
+/// The same of kernels without such sockets, where C takes none.
+///
+/// # Safety
+///
+/// As there.
+#[cfg(not(CONFIG_XDP_SOCKETS))]
+unsafe fn taken(_: *mut bindings::xsk_buff_pool, _: usize) -> bindings::xdp_desc {
+    bindings::xdp_desc::default()
 }
