@@ -422,7 +422,9 @@ impl<'bound> Port<'bound> {
 
         if events.memory_error {
             irq::mask_memory_errors(&self.bar);
-            if self.msglevel.has(MsgClass::Hardware) {
+            // The cause stays until the reset, and other causes may come before that.
+            let is_known = self.memory_error.load(Relaxed);
+            if !is_known && self.msglevel.has(MsgClass::Hardware) {
                 dev_err!(self.pdev, "uncorrectable ECC error, restarting\n");
             }
             // The next run of the watchdog does so.
