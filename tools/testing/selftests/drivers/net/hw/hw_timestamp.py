@@ -344,12 +344,17 @@ def other_speed(cfg):
         for port in (0, 1):
             model.module(port, "sx")
         cfg.wait_up()
-        # With the link comes the rate.
-        time.sleep(1)
-        before = cfg.clock.read()
-        time.sleep(1)
+
+        def runs_as_before():
+            before = cfg.clock.read()
+            time.sleep(0.2)
+            after = cfg.clock.read()
+            return abs(after.time - before.time - (after.after - before.before)) <= (
+                RATES * (after.after - before.before))
+
+        # With the link comes the rate, when the driver has seen it.
+        wait_until(runs_as_before, 20, "the clock runs as before")
         after = cfg.clock.read()
-        _ran(before, after)
     finally:
         for port in (0, 1):
             model.module(port)
