@@ -23,15 +23,15 @@ from forward_bench import GENERATOR, TRIES, bring_up, generate, has_carrier, war
 from in_turn import MODULES, Bench, Side, main, say, wait_carrier
 from senders import Wrong, run
 
-_LIBRARY = "tools/testing/selftests/drivers/net/hw/lib/py/bpf.py"
+_LIBRARY = "tools/testing/selftests/drivers/net/hw/lib/py"
 # Milliseconds after the last frame, in which the driver works for some.
 DRAIN = 300
 
 
-def _library() -> ModuleType:
-    """The BPF programs of the selftests, which need nothing of their library."""
-    path = Path(__file__).parents[3] / _LIBRARY
-    spec = importlib.util.spec_from_file_location("bpf", path)
+def _library(name: str) -> ModuleType:
+    """A module of the selftests, which needs nothing of their library."""
+    path = Path(__file__).parents[3] / _LIBRARY / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise Wrong(f"there is no {path}")
     found = importlib.util.module_from_spec(spec)
@@ -39,11 +39,32 @@ def _library() -> ModuleType:
     return found
 
 
-bpf = _library()
+bpf = _library("bpf")
+af_xdp = _library("af_xdp")
 
 
 def _index(port: str) -> int:
     return int(Path(f"/sys/class/net/{port}/ifindex").read_text())
+
+
+@contextmanager
+def reflecting(side: Side, chunk: int) -> Iterator[None]:
+    """A socket that sends back what the first port receives, without copies, in a block."""
+    port = _index(side.ports[0])
+    with ExitStack() as stack:
+        try:
+            table = bpf.socket_map(1)
+            stack.callback(os.close, table)
+            program = bpf.socket_program(table, bpf.XDP_DROP)
+            stack.callback(os.close, program)
+            stack.callback(os.close, bpf.attach_xdp(program, port))
+            sock = af_xdp.XdpSocket(port, 0, af_xdp.ZEROCOPY | af_xdp.NEED_WAKEUP, chunk)
+            stack.callback(sock.close)
+            bpf.put_socket(table, 0, sock)
+        except OSError as error:
+            raise Wrong(f"{side.driver}: socket: {error}") from error
+        stack.callback(af_xdp.Reflector([sock]).stop)
+        yield
 
 
 @contextmanager
@@ -95,7 +116,7 @@ class Xdp(Bench):
                 return int(answer["forwarded"]) + sum(
                     lost for why, lost in answer["lost"].items() if why != "in_guest"
                 )
-            case "tx":
+            case "tx" | "xsk":
                 answer = send(to=side.first, **raw)
             case "redirect":
                 answer = send(**raw)
@@ -124,14 +145,15 @@ class Xdp(Bench):
 
     def verdict(self, group: dict[str, Any], side: Side) -> None:
         """Count the cases of a verdict."""
-        with attached(side, group["verdict"]):
+        verdict, chunk = group["verdict"], group.get("chunk")
+        with reflecting(side, chunk) if chunk else attached(side, verdict):
             # A program makes the C driver take its link down.
             wait_carrier((port, partial(has_carrier, port)) for port in side.ports)
-            if group["verdict"] in ("none", "pass"):
+            if verdict in ("none", "pass"):
                 warm_up(side)
             for cell in group["cells"]:
                 say(f"{side.driver}: {cell['case']}")
-                self.counted(side, {"verdict": group["verdict"], **cell})
+                self.counted(side, {"verdict": verdict, **cell})
 
     def run(self) -> None:
         """Go through verdicts and drivers; a verdict that fails takes no other one with it."""

@@ -2,7 +2,8 @@
 """make bench ONLY=xdp: instructions per frame of each verdict, both drivers in one boot.
 
 guest/xdp_bench.py runs the cases. The path is all that the kernel does for a frame, the program
-with it; the work of the marks that surround a case is taken out.
+with it, and the system calls of a socket's user, but not the user; the work of the marks that
+surround a case is taken out.
 """
 
 import json
@@ -29,6 +30,11 @@ _NONE = "none"
 _VERDICTS = {_NONE: 256, "pass": 256, "drop": 0, "tx": 256, "redirect": 64}
 _SIZES = (60, 128, 512, 1514)
 _UNDER_WAY = (1, 16, 64)
+# Sockets that send frames back, by the size of their chunks: the C driver takes no frames of more
+# than 1 KiB into chunks of 2 KiB.
+_SOCKETS = {4096: _SIZES, 2048: (60, 128, 512)}
+# A user in Python, with rings of 256 frames.
+_UNDER_WAY_OF_SOCKETS = (64, 16)
 _NOTHING = "nothing"
 PARTS = ("driver", "path")
 
@@ -44,6 +50,14 @@ def groups() -> list[dict[str, Any]]:
                        "window": window, "frames": _FRAMES_OF_FEW if window <= _FEW else FRAMES}
                       for window in _UNDER_WAY if window < most]  # fmt: skip
         found.append({"verdict": verdict, "cells": cells})
+    most, few = _UNDER_WAY_OF_SOCKETS
+    for chunk, sizes in _SOCKETS.items():
+        name = f"xsk {chunk},"
+        cells = [{"case": f"{name} {size}", "size": size, "window": most, "frames": FRAMES}
+                 for size in sizes]  # fmt: skip
+        cells.append({"case": f"{name} {sizes[0]}, window {few}", "size": sizes[0], "window": few,
+                      "frames": _FRAMES_OF_FEW})  # fmt: skip
+        found.append({"verdict": "xsk", "chunk": chunk, "cells": cells})
     return found
 
 
