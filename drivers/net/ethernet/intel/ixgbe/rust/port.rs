@@ -297,7 +297,7 @@ impl Driver for PortDriver {
             );
             return Err(EINVAL);
         }
-        if old.fits_half() != new.fits_half() {
+        if old.longest() != new.longest() {
             return Ok(MtuChange::Restart);
         }
         // The buffers stay as they are: if a frame does not fit, it takes several.

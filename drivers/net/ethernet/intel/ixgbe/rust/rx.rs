@@ -63,6 +63,7 @@ use self::{
 pub(crate) use self::{
     buffers::{
         FrameLimit,
+        Longest,
         Xdp,
         MAX_XDP_MTU, //
     },
@@ -161,7 +162,7 @@ impl RxRing {
         } else if program.is_in_use() {
             let source = XdpSource::new(dev, napi, len, program)?;
             Ring::new(source, pair, len, strips, whole, counters).map(Self::Xdp)
-        } else if limit.fits_half() {
+        } else if limit.longest() == Longest::Half {
             let source = Plain::new(dev, napi, len)?;
             Ring::new(source, pair, len, strips, whole, counters).map(Self::Halves)
         } else {
@@ -332,7 +333,7 @@ impl<S: Source> Ring<S> {
             base,
             bytes: self.len.bytes(),
             buffer_kib: S::Format::KIB,
-            needs_limit: S::Format::NEEDS_LIMIT,
+            longest: S::Format::LONGEST,
             lro: S::LRO,
             strips: self.strips,
             tail: self.source.ring().as_rx_ring().tail() as u32,

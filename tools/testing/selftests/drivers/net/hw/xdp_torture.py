@@ -25,7 +25,7 @@ from lib.py.support import Task, pages_back, restart_rx_queue, rounds, wait_unti
 from xdp_verdicts import attach, detach, run
 
 DEFAULT_SEED = 1
-MTUS = (1400, 1500, 1510, 3050, 9000)
+MTUS = (1400, 1500, 1510, 1766, 3050, 9000)
 SHORT = 1500
 # Changes in a round.
 CHANGES = 8

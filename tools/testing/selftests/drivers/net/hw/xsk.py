@@ -21,7 +21,8 @@ from xdp_verdicts import ETH_P_TEST, FRAMES, PEER, attach_for_now, attached, bac
 from xdp_verdicts import carrier_changes, check_sent_back, run
 
 # The greatest MTU with which a frame with two tags fits into a short chunk.
-MAX_MTU = 1510
+MAX_MTU = 1766
+HEADER = 14
 MODES = [KsftNamedVariant("copy", COPY), KsftNamedVariant("copy_wakeup", COPY | NEED_WAKEUP),
          KsftNamedVariant("zerocopy", ZEROCOPY),
          KsftNamedVariant("zerocopy_wakeup", ZEROCOPY | NEED_WAKEUP)]
@@ -352,18 +353,20 @@ def too_long(cfg):
     ip(f"link set {port.ifname} mtu 9000")
 
 
+@ksft_variants([KsftNamedVariant("chunk_2048", MAX_MTU, 2048),
+                KsftNamedVariant("chunk_4096", 3000, 4096)])
 @ksft_disruptive
-def longer_chunks(cfg):
-    """ Longer frames are for longer chunks. """
+def longer(cfg, mtu, chunk):
+    """ The longest frames of an MTU are received whole. """
     for port in cfg.ports:
-        ip(f"link set {port.ifname} mtu 3000")
+        ip(f"link set {port.ifname} mtu {mtu}")
         defer(ip, f"link set {port.ifname} mtu 1500")
     cfg.set_up()
     cfg.settle()
-    sockets = _sockets(cfg, ZEROCOPY, chunk=4096)
+    sockets = _sockets(cfg, ZEROCOPY, chunk=chunk)
     _program(cfg, sockets)
     with _reflecting(sockets):
-        for size in (60, 1514, 3014):
+        for size in (60, 1514, mtu + HEADER):
             check_reflected(cfg, size)
 
 
@@ -390,7 +393,7 @@ def main():
     run(__file__, [received, reflected, sent, too_short, passed, sent_back, dropped, not_read,
                    no_memory, polled_busily, forwards_after("sockets"), bound_under_traffic,
                    forwards_after("binding"), restarted, link_lost, owner_killed,
-                   forwards_after("killing"), too_long, longer_chunks, no_lro,
+                   forwards_after("killing"), too_long, longer, no_lro,
                    forwards_after("all")])
 
 

@@ -18,7 +18,7 @@
 //! - Each frame begins with a buffer of its own: the NIC does not aggregate frames (RSC is off). If
 //!   it is to, frames of any length get whole pages.
 //! - Frames that were received with a higher limit may wait in the NIC's packet buffer. A reset
-//!   empties it, so buffers of another sort come with a reset only.
+//!   empties it, so buffers of another sort come with a reset only. See [`Longest`].
 //!
 //! `ixgbe` relies on the same.
 
@@ -61,6 +61,8 @@ const XDP_HEADROOM: u16 = 256;
 const PAGE_LEN: u16 = 3072;
 /// The same for half of a page.
 pub(super) const HALF_LEN: u16 = 1536;
+/// The same for a chunk of 2 KiB that a user has given, behind the headroom of programs.
+pub(super) const CHUNK_LEN: u16 = 2048 - XDP_HEADROOM;
 
 const PAGE: Layout = match Layout::new(HEADROOM, PAGE_LEN) {
     Some(layout) => layout,
@@ -75,6 +77,18 @@ const HALF: Option<Layout> = Layout::half_page(HEADROOM, HALF_LEN);
 
 /// The greatest MTU with which a frame fits into one page, with two tags.
 pub(crate) const MAX_XDP_MTU: u32 = (PAGE_LEN - HEADER_LEN - TAGS_LEN) as u32;
+
+/// The longest frames that are received, by the buffers that all of them fit into, with two tags. A
+/// reset is between two of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Longest {
+    /// Half of a page.
+    Half,
+    /// A chunk of 2 KiB that a user has given.
+    Chunk,
+    /// Several buffers, or one of as many KiB as the NIC is told.
+    Any,
+}
 
 /// The limit to the length of received frames: it includes the frame check sequence, but no tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +112,13 @@ impl FrameLimit {
         self.0
     }
 
-    /// Whether all frames fit into half of a page.
-    pub(crate) fn fits_half(self) -> bool {
-        HALF.is_some() && self.0.saturating_add(TAGS_LEN) <= HALF_LEN
+    /// The longest frames.
+    pub(crate) fn longest(self) -> Longest {
+        match self.0.saturating_add(TAGS_LEN) {
+            ..=HALF_LEN if HALF.is_some() => Longest::Half,
+            ..=CHUNK_LEN => Longest::Chunk,
+            _ => Longest::Any,
+        }
     }
 }
 
@@ -108,8 +126,13 @@ impl FrameLimit {
 pub(crate) trait Buffers: RxFormat {
     /// Size of a buffer for the NIC, in KiB.
     const KIB: u32 = Self::LAYOUT.len().div_ceil(1024) as u32;
-    /// Whether the frame limit has to keep the NIC within the buffer.
-    const NEEDS_LIMIT: bool = Self::KIB * 1024 > Self::LAYOUT.len() as u32;
+    /// The longest frames that they are for: the NIC would write more of others than there is room
+    /// for.
+    const LONGEST: Longest = if Self::KIB * 1024 > Self::LAYOUT.len() as u32 {
+        Longest::Half
+    } else {
+        Longest::Any
+    };
 }
 
 /// Buffers for frames of any length.
@@ -118,7 +141,7 @@ pub(crate) struct Pages;
 /// The same, with room for what programs put in front of a frame.
 pub(crate) struct Xdp;
 
-/// Buffers for frames with a limit of which [`FrameLimit::fits_half`] is true.
+/// Buffers for frames of [`Longest::Half`].
 pub(crate) struct Halves;
 
 /// Buffers for frames of any length, which the NIC may aggregate to larger ones (datasheet 7.11).
@@ -197,7 +220,11 @@ impl XdpFormat for Xdp {
     }
 }
 
-const _: () = assert!(!Pages::NEEDS_LIMIT && !Xdp::NEEDS_LIMIT && !Lro::NEEDS_LIMIT);
+const _: () = assert!(
+    matches!(Pages::LONGEST, Longest::Any)
+        && matches!(Xdp::LONGEST, Longest::Any)
+        && matches!(Lro::LONGEST, Longest::Any)
+);
 
 /// The most descriptors of an aggregated packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
 const LRO_DESCRIPTORS: u32 = 16;
@@ -223,10 +250,13 @@ mod tests {
             return;
         }
         for mtu in [68, 1500, 1504, 1510] {
-            assert!(FrameLimit::of_mtu(mtu).fits_half());
+            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Half);
         }
-        for mtu in [1511, 2048, 9710, u32::MAX] {
-            assert!(!FrameLimit::of_mtu(mtu).fits_half());
+        for mtu in [1511, 1518, 1766] {
+            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Chunk);
+        }
+        for mtu in [1767, 2048, 9710, u32::MAX] {
+            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Any);
         }
     }
 

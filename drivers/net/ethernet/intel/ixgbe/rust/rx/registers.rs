@@ -16,7 +16,10 @@ use kernel::{
     }, //
 };
 
-use super::FrameLimit;
+use super::{
+    FrameLimit,
+    Longest, //
+};
 use crate::{
     irq,
     mmio::{
@@ -63,7 +66,7 @@ pub(crate) struct RxRegisters {
     pub(super) bytes: u32,
     pub(super) tail: u32,
     pub(super) buffer_kib: u32,
-    pub(super) needs_limit: bool,
+    pub(super) longest: Longest,
     pub(super) lro: bool,
     pub(super) strips: bool,
     /// Those of the transmit ring for frames that programs send back.
@@ -80,7 +83,7 @@ impl RxRegisters {
 
     /// Whether the ring has buffers for all frames up to a limit.
     pub(crate) fn takes(&self, limit: FrameLimit) -> bool {
-        !self.needs_limit || limit.fits_half()
+        limit.longest() <= self.longest
     }
 
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).

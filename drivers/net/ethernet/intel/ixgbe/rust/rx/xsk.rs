@@ -38,7 +38,9 @@ use kernel::{
 use super::{
     buffers::{
         FrameLimit,
+        Longest,
         Xdp,
+        CHUNK_LEN,
         HALF_LEN,
         HEADER_LEN,
         TAGS_LEN, //
@@ -71,8 +73,8 @@ const MAX_SENT: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BufferSize {
     kib: u32,
-    /// The frame limit has to keep the NIC within the buffer.
-    needs_limit: bool,
+    /// The longest frames that they are for.
+    longest: Longest,
 }
 
 impl BufferSize {
@@ -82,22 +84,20 @@ impl BufferSize {
     /// That of frames of users that have `len` bytes each, all of which take a frame of this limit.
     fn of(len: u32, limit: FrameLimit) -> Option<Self> {
         let kib = (len / 1024).min(Self::MAX_KIB);
-        let longest = u32::from(limit.bytes()) + u32::from(TAGS_LEN);
+        let most = u32::from(limit.bytes()) + u32::from(TAGS_LEN);
 
-        if longest <= kib * 1024 {
-            return Some(Self {
-                kib,
-                needs_limit: false,
-            });
+        if most <= kib * 1024 {
+            let longest = Longest::Any;
+            return Some(Self { kib, longest });
         }
-        // A reset is between this limit and a higher one, as with halves of pages.
-        if limit.fits_half() && len >= u32::from(HALF_LEN) {
-            return Some(Self {
-                kib: 2,
-                needs_limit: true,
-            });
-        }
-        None
+        // The frame limit keeps the NIC within the buffer.
+        let longest = limit.longest();
+        let least = match longest {
+            Longest::Half => HALF_LEN,
+            Longest::Chunk => CHUNK_LEN,
+            Longest::Any => return None,
+        };
+        (len >= u32::from(least)).then_some(Self { kib: 2, longest })
     }
 }
 
@@ -164,7 +164,7 @@ impl XskQueue {
             base,
             bytes: self.len.bytes(),
             buffer_kib: self.size.kib,
-            needs_limit: self.size.needs_limit,
+            longest: self.size.longest,
             lro: false,
             strips: self.strips,
             // It gets its first frames when it is polled.
@@ -373,22 +373,24 @@ mod tests {
     #[test]
     fn whole_frames_fit_into_short_chunks() {
         let size = |len, mtu| BufferSize::of(len, FrameLimit::of_mtu(mtu));
-        let of = |kib, needs_limit| Some(BufferSize { kib, needs_limit });
+        let of = |kib, longest| Some(BufferSize { kib, longest });
 
-        if !FrameLimit::of_mtu(1500).fits_half() {
+        if FrameLimit::of_mtu(1500).longest() != Longest::Half {
             return;
         }
         // Chunks of 2 KiB.
-        assert_eq!(size(1792, 68), of(2, true));
-        assert_eq!(size(1792, 1500), of(2, true));
-        assert_eq!(size(1792, 1510), of(2, true));
-        // Frames received before the limit was lowered could be longer.
-        assert_eq!(size(1792, 1511), None);
-        assert_eq!(size(1536, 1500), of(2, true));
+        assert_eq!(size(1792, 68), of(2, Longest::Half));
+        assert_eq!(size(1792, 1510), of(2, Longest::Half));
+        assert_eq!(size(1792, 1511), of(2, Longest::Chunk));
+        assert_eq!(size(1792, 1766), of(2, Longest::Chunk));
+        assert_eq!(size(1792, 1767), None);
+        // The same with headroom that the user wants.
+        assert_eq!(size(1536, 1500), of(2, Longest::Half));
         assert_eq!(size(1535, 1500), None);
+        assert_eq!(size(1791, 1511), None);
         // Chunks of 4 KiB.
-        assert_eq!(size(3840, 1500), of(3, false));
-        assert_eq!(size(3840, 3046), of(3, false));
+        assert_eq!(size(3840, 1500), of(3, Longest::Any));
+        assert_eq!(size(3840, 3046), of(3, Longest::Any));
         assert_eq!(size(3840, 3047), None);
     }
 }
