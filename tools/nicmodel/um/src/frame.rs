@@ -78,6 +78,9 @@ fn made(to: [u8; 6], number: u32) -> Vec<u8> {
     frame
 }
 
+/// Bytes in front of IPv4's addresses.
+const HEADERS: usize = 26;
+
 /// Makes another frame of one: another length, or another type with a payload that follows from the
 /// lie.
 pub(crate) fn spoil(frame: &mut Vec<u8>, lie: &Lie) {
@@ -87,12 +90,14 @@ pub(crate) fn spoil(frame: &mut Vec<u8>, lie: &Lie) {
         return;
     }
     let kind = change as usize / 2 % TYPES.len();
+    // Another lie may have made it shorter.
+    frame.resize(frame.len().max(HEADERS), 0);
     frame[12..14].copy_from_slice(&TYPES[kind]);
     // Addresses, ports and flags of IPv4 with TCP, else anything.
     frame[14] = 0x45;
     frame[23] = if change & 64 == 0 { 6 } else { 17 };
-    let end = frame.len().min(usize::from(lie.value).max(26));
-    for (i, byte) in frame.iter_mut().enumerate().take(end).skip(26) {
+    let end = frame.len().min(usize::from(lie.value).max(HEADERS));
+    for (i, byte) in frame.iter_mut().enumerate().take(end).skip(HEADERS) {
         *byte = (change >> (i % 4 * 8)) as u8;
     }
 }
@@ -136,6 +141,7 @@ fn sum(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lie::{About, Lies};
 
     #[test]
     fn a_changed_byte_is_noticed() {
@@ -158,6 +164,19 @@ mod tests {
         frame.swap(100, 102);
         frame.swap(101, 103);
         assert!(!is_whole(&frame));
+    }
+
+    #[test]
+    fn a_frame_without_headers_gets_some() {
+        // A length of 14 bytes, and another type.
+        let mut lies = Lies::new(&[11, 3, 0, 0, 0, 1, 0, 0, 11, 2, 34, 0, 0, 1, 0, 8]);
+        let mut frame = made([0xff; 6], 0);
+        let mut lengths = Vec::new();
+        for lie in lies.told(About::Frame, 0) {
+            spoil(&mut frame, &lie);
+            lengths.push(frame.len());
+        }
+        assert_eq!(lengths, [14, HEADERS]);
     }
 
     #[test]
