@@ -22,7 +22,7 @@ from testbed.source import overlay, tree
 from testbed.source.tree import Tree
 
 # In QEMU; then the ones for User-Mode Linux and for a real machine.
-CONFIGS = ("perf", "debug", "kcsan", "memory", "cfi", "rt", "arm64", "arm")
+CONFIGS = ("perf", "debug", "kcsan", "memory", "tiny", "cfi", "rt", "arm64", "arm")
 UML = "uml"
 # For the kernel's own tests of drivers, in User-Mode Linux, too; and in QEMU.
 SELFTESTS = "selftests"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""KUnit in a kernel whose allocator works otherwise than in most: with two nodes of memory, and
-hardened."""
+"""KUnit in kernels whose allocator works otherwise than in most: with two nodes of memory, and
+hardened; or without caches of each processor (SLUB_TINY), where `slub_kunit` cannot be."""
 
 import pytest
 
@@ -15,6 +15,9 @@ _SIGNS = {
         "the kernel has two nodes": "Brought up 2 nodes, 2 CPUs",
         "objects are cleared, before use and after it": "heap alloc:on, heap free:on",
         "KFENCE is at work": "kfence: initialized",
+    },
+    "tiny": {
+        "slabs are as small as they can be": ", Order=0-1, ",
     },
 }
 

@@ -99,8 +99,8 @@ def test_the_console_is_the_outcome(tmp_path: Path) -> None:
 def test_every_configuration_has_an_architecture() -> None:
     names = {config: arch.of(config).name for config in (*kernel.CONFIGS, *kernel.NATIVE)}
     assert names == {
-        "perf": "", "debug": "", "kcsan": "", "memory": "", "cfi": "", "rt": "", "arm64": "arm64",
-        "arm": "arm", "uml": "um", "selftests": "um", "up": "um",
+        "perf": "", "debug": "", "kcsan": "", "memory": "", "tiny": "", "cfi": "", "rt": "",
+        "arm64": "arm64", "arm": "arm", "uml": "um", "selftests": "um", "up": "um",
     }  # fmt: skip
 
 
