@@ -151,4 +151,26 @@ mod cases {
         }
         Ok(())
     }
+
+    /// Then its time may still come, and would be taken for that of another packet.
+    #[test]
+    fn a_packet_in_flight_is_pending() -> Result {
+        let parent = TestDevice::new()?;
+        let socket = Socket::new()?;
+        let mut sending = numbered(78)?;
+        let len = RingSize::of::<8>();
+        // SAFETY: The device outlives the producer.
+        let (mut tx, rx) =
+            unsafe { pair_of(parent.device(), &raw mut *sending, None, len, LIMITS)? };
+        let mut skb = socket.packet(&raw mut *sending)?;
+        let stamp = skb.promise_timestamp();
+
+        assert!(tx.submit(skb, 0, |_, _| ()).is_ok());
+        assert!(stamp.is_pending());
+        drop(tx);
+        rx.finish_all(|_| true);
+        assert!(!stamp.is_pending());
+        stamp.give_up();
+        Ok(())
+    }
 }

@@ -102,6 +102,13 @@ impl TxTimestamp {
         self.0.consume();
     }
 
+    /// Whether others have the packet, too: while a ring does, it may still be sent.
+    ///
+    /// Once it is false, it stays so.
+    pub fn is_pending(&self) -> bool {
+        self.0.is_shared()
+    }
+
     /// The sender does not get to know it.
     pub fn give_up(self) {
         self.0.consume();

@@ -89,6 +89,9 @@ const TX_TIMEOUT: Delta = Delta::from_millis(1_000);
 /// Time during which the latch is looked at again and again.
 const TX_SOON: Delta = Delta::from_millis(2);
 
+/// Milliseconds from one look to the next at a packet that is late.
+const LATE_MS: u32 = 1_000;
+
 /// Milliseconds after which the counter is read if nothing else does that. It wraps around after
 /// some two hours.
 const PERIOD_MS: u32 = 30_000;
@@ -97,6 +100,16 @@ const PERIOD_MS: u32 = 30_000;
 struct Waiting {
     stamp: TxTimestamp,
     since: Instant<BootTime>,
+    /// It was given up. As long as a ring has it, its stamp may fill the latch at any time, and no
+    /// other packet can be stamped.
+    is_late: bool,
+}
+
+impl Waiting {
+    /// Whether the next stamp may be that of the packet.
+    fn has_latch(&self) -> bool {
+        !self.is_late || self.stamp.is_pending()
+    }
 }
 
 struct State {
@@ -175,7 +188,7 @@ impl Ptp {
     fn hold_with(&self, f: impl FnOnce(&mut Time)) {
         let waiting = self.with_state(|state| {
             f(&mut state.time);
-            if state.waiting.is_some() {
+            if state.waiting.as_ref().is_some_and(|it| !it.is_late) {
                 self.counters.tx_hwtstamp_timeouts.add(1);
             }
             state.waiting.take()
@@ -279,22 +292,27 @@ impl Ptp {
     /// Gets ready for the stamp of a packet that is about to be sent. Returns whether it is to be
     /// stamped: only one at a time can be.
     pub(crate) fn begin_tx(&self, bar: &Bar0<'_>, skb: &mut SkBuff) -> bool {
-        self.with_state(|state| {
-            if state.waiting.is_some() {
+        let (stamped, over) = self.with_state(|state| {
+            if state.waiting.as_ref().is_some_and(Waiting::has_latch) {
                 self.counters.tx_hwtstamp_skipped.add(1);
-                return false;
+                return (false, None);
             }
             if bar.read_atomic(TSYNCTXCTL).txtt() {
                 // Of a packet that was given up, or of none.
                 let _ = bar.read_once(TXSTMPH);
                 self.counters.tx_hwtstamp_cleared.add(1);
             }
-            state.waiting = Some(Waiting {
+            let waiting = Waiting {
                 stamp: skb.promise_timestamp(),
                 since: Instant::now(),
-            });
-            true
-        })
+                is_late: false,
+            };
+            (true, state.waiting.replace(waiting))
+        });
+        if let Some(over) = over {
+            over.stamp.give_up();
+        }
+        stamped
     }
 
     /// The packet was sent.
@@ -313,11 +331,16 @@ impl Ptp {
     /// to do so again.
     pub(crate) fn work(&self, bar: &Bar0<'_>, dev: &Device) -> Option<Jiffies> {
         let (done, delay) = self.with_state(|state| {
-            let Some(waiting) = &state.waiting else {
+            let Some(waiting) = state.waiting.as_mut().filter(|it| it.has_latch()) else {
                 // A NIC that is gone has nothing to count.
                 let _ = state.time.advance(bar);
-                return (None, msecs_to_jiffies(PERIOD_MS));
+                let over = state.waiting.take().map(|late| (late.stamp, None));
+                return (over, msecs_to_jiffies(PERIOD_MS));
             };
+            if waiting.is_late {
+                let _ = state.time.advance(bar);
+                return (None, msecs_to_jiffies(LATE_MS));
+            }
             let waits = waiting.since.elapsed();
             let (time, counter) = if bar.read_atomic(TSYNCTXCTL).txtt() {
                 match read_tx(bar).and_then(|stamp| state.time.of_stamp(bar, stamp)) {
@@ -325,7 +348,9 @@ impl Ptp {
                     Err(_) => (None, &self.counters.tx_hwtstamp_invalid),
                 }
             } else if waits > TX_TIMEOUT {
-                (None, &self.counters.tx_hwtstamp_timeouts)
+                waiting.is_late = true;
+                self.counters.tx_hwtstamp_timeouts.add(1);
+                return (None, 0);
             } else {
                 return (None, if waits > TX_SOON { 1 } else { 0 });
             };

@@ -278,6 +278,34 @@ def counts(cfg):
         _receive(cfg, cfg.far, "udp")
 
 
+@ksft_disruptive
+def late_stamp(cfg):
+    """ A time that comes after its packet was given up is not that of another one. """
+    cfg.require_driver("ixgbe_rust", why="the driver believes any time")
+    before = _counter(cfg, TIMEOUTS), _counter(cfg, "tx_hwtstamp_skipped")
+    # The card neither stamps the packet nor says that it was sent.
+    cfg.model.fault(0, "no_stamp", 1)
+    cfg.model.fault(0, "tx_no_done", 1)
+    sock = _send(cfg, cfg.near, "udp", SYNC)
+    wait_until(lambda: _counter(cfg, TIMEOUTS) == before[0] + 1, 20, "it is given up")
+    # Now it does, with the time of that packet.
+    cfg.model.fault(0, "old_stamp", 1, 500)
+    for _ in range(2):
+        _send(cfg, cfg.near, "udp", SYNC)
+    ksft_eq(sent_stamp(sock), None)
+    ksft_eq(_counter(cfg, "tx_hwtstamp_skipped"), before[1] + 2)
+    cfg.model.mend(0)
+    # The packet leaves the ring.
+    for state in ("down", "up"):
+        ip(f"link set {cfg.ifname} {state}")
+    cfg.reach()
+    cfg.know_each_other()
+    for _ in range(3):
+        _receive(cfg, cfg.far, "udp")
+    ksft_eq(_counter(cfg, TIMEOUTS), before[0] + 1)
+    _works(cfg)
+
+
 def frame_is_lost(cfg):
     """ A stamp whose frame is lost does not keep the latch for long. """
     before = _counter(cfg, CLEARED)
@@ -383,8 +411,8 @@ def main():
             ksft_run(cfg.judged([tells_users, is_set, is_shifted, runs, refuses_frequency,
                                  filters, sent, arrives, version_1, none_without_request,
                                  follows, no_stamp_is_taken, another_one_waits, counts,
-                                 frame_is_lost, old_stamps, stamp_of_another, goes_on,
-                                 other_speed]), args=(cfg, ))
+                                 late_stamp, frame_is_lost, old_stamps, stamp_of_another,
+                                 goes_on, other_speed]), args=(cfg, ))
     ksft_exit()
 
 
