@@ -61,10 +61,13 @@ mod xsk_pool;
 #[cfg(CONFIG_PAGE_POOL)]
 mod xsk_queue;
 
-pub use self::attached::RxStopped;
 pub(crate) use self::attached::{
     Attached,
     Orphans, //
+};
+pub use self::attached::{
+    RxClosed,
+    RxStopped, //
 };
 pub(crate) use self::owned::NapiOwned;
 pub use self::scheduler::Scheduler;
@@ -95,7 +98,7 @@ pub enum Polled {
 pub(crate) struct Id(u64);
 
 impl Id {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static NEXT: Atomic<u64> = Atomic::new(0);
 
         // This orders nothing, and 64 bits do not wrap.

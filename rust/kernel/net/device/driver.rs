@@ -29,7 +29,8 @@ use crate::{
     net::{
         napi::{
             Poll,
-            Polled, //
+            Polled,
+            RxClosed, //
         },
         queue::{
             TxQueue,
@@ -68,6 +69,7 @@ pub enum WatchdogAction {
 /// The proof that a device does no DMA, during a call of [`Driver::closed`].
 pub struct DmaStopped<'a> {
     pub(in crate::net) dev: &'a Device,
+    rx: RxClosed<'a>,
     // It proves nothing elsewhere.
     _not_send: PhantomData<*mut ()>,
 }
@@ -76,11 +78,18 @@ impl<'a> DmaStopped<'a> {
     /// # Safety
     ///
     /// `dev` must not do DMA during `'a`.
-    pub(in crate::net) unsafe fn new(dev: &'a Device) -> Self {
+    pub(in crate::net) unsafe fn new(dev: &'a Device, rx: RxClosed<'a>) -> Self {
         Self {
             dev,
+            rx,
             _not_send: PhantomData,
         }
+    }
+
+    /// The proof for the receive queue of the vector.
+    #[inline]
+    pub fn rx(&self) -> &RxClosed<'a> {
+        &self.rx
     }
 }
 

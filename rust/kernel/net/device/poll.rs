@@ -17,7 +17,8 @@ use crate::{
     bindings,
     net::napi::{
         Poll,
-        Polled, //
+        Polled,
+        RxClosed, //
     },
     prelude::*, //
 };
@@ -129,8 +130,8 @@ pub(super) unsafe fn close<T: Driver>(vector: Pin<KBox<VectorOf<T>>>, shared: &S
     vector.free_irq();
     // SAFETY: By the safety requirements; the vector is dropped after this.
     if let Some(poller) = unsafe { vector.take_used_poller() } {
-        // SAFETY: By the safety requirements.
-        let stopped = unsafe { DmaStopped::new(shared.dev()) };
+        // SAFETY: By the safety requirements; the memory goes with the vector.
+        let stopped = unsafe { DmaStopped::new(shared.dev(), RxClosed::new(vector.napi().id())) };
 
         T::closed(shared.data(), poller, &stopped);
     }

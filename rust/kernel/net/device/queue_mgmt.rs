@@ -11,8 +11,9 @@
 //!    memory, nothing has changed.
 //! 2. NAPI of the vector is disabled, and [`QueueMgmtOps::stop_rx`] stops the queue.
 //! 3. The new memory takes the place of the old one in the poller, and
-//!    [`QueueMgmtOps::start_rx`] starts the queue. The old memory is freed, NAPI is enabled, and
-//!    the vector is polled: for interrupts that came meanwhile, and for the transmit queue.
+//!    [`QueueMgmtOps::start_rx`] starts the queue. The old memory is freed, after
+//!    [`QueueMgmtOps::closed_rx`], NAPI is enabled, and the vector is polled: for interrupts that
+//!    came meanwhile, and for the transmit queue.
 //!
 //! If the queue does not start with the new memory, it is stopped, the old memory takes its place
 //! again, and it is started with that. If the queue does not stop, or starts with neither, the
@@ -36,6 +37,7 @@ use super::{
 use crate::net::napi::{
     Id,
     Napi,
+    RxClosed,
     RxStopped, //
 };
 
@@ -88,6 +90,17 @@ pub trait QueueMgmtOps: Driver {
         rx: &mut Self::Rx<'bound>,
         lock: &mut OpsLocked<'bound>,
     ) -> Result;
+
+    /// Takes back the memory that a queue had before it was started with other memory.
+    ///
+    /// As [`Driver::closed`], the place to account for frames that were in flight.
+    fn closed_rx<'bound>(
+        _data: Pin<&Self::Data<'bound>>,
+        _queue: u16,
+        _rx: Self::Rx<'bound>,
+        _closed: &RxClosed<'_>,
+    ) {
+    }
 }
 
 /// The context of [`QueueMgmtOps::alloc_rx`].
@@ -488,8 +501,11 @@ impl<'a, T: QueueMgmtOps> QueueRestart<'a, T> {
     fn finish(self, old: RxQueueMem<T>) {
         let napi = self.vector.napi();
 
+        // SAFETY: NAPI is disabled, and the NIC has other memory.
+        let closed = unsafe { RxClosed::new(old.id) };
+
         // A handle; its objects follow.
-        drop(old.rx);
+        T::closed_rx(self.inner.data(), self.queue, old.rx, &closed);
         // SAFETY: NAPI is disabled, and the lock is held.
         unsafe { napi.connect() };
         napi.drop_used(old.id);

@@ -137,6 +137,32 @@ impl<'a> RxStopped<'a> {
     }
 }
 
+/// The proof that neither the NIC nor a poll function accesses the memory that a receive queue had,
+/// which is there still: it is about to be freed.
+pub struct RxClosed<'a> {
+    id: Id,
+    // It proves nothing elsewhere, nor when the instance is gone.
+    _napi: PhantomData<(&'a Napi, *mut ())>,
+}
+
+impl RxClosed<'_> {
+    /// # Safety
+    ///
+    /// Memory with this identity must exist during the lifetime, and not be in use.
+    pub(in crate::net) unsafe fn new(id: Id) -> Self {
+        Self {
+            id,
+            _napi: PhantomData,
+        }
+    }
+
+    /// Whether the memory is that with this identity.
+    #[cfg_attr(not(CONFIG_PAGE_POOL), expect(dead_code, reason = "for rings"))]
+    pub(in crate::net) fn is_of(&self, id: Id) -> bool {
+        self.id == id
+    }
+}
+
 impl Napi {
     /// Takes over `object`, until the vector goes away, or until its receive queue gets other
     /// memory. If this fails, it is dropped at once: with [`EINVAL`] if it would stay although it

@@ -23,6 +23,7 @@ use crate::{
         napi::{
             Napi,
             Poll,
+            RxClosed,
             RxStopped, //
         },
         page_pool::{
@@ -124,15 +125,21 @@ impl<F: XdpFormat> XdpRing<F> {
     }
 
     /// Lets the NIC begin with the first descriptor of the transmit ring again, which has no frames
-    /// then: those that were not sent are lost. Returns its address.
+    /// then: those that were not sent are lost. Returns its address, and their number.
     ///
     /// # Errors
     ///
     /// [`EINVAL`] if the queue that has stopped is not the one that the rings were made for;
     /// [`EBUSY`] if interrupts are disabled: buffers return to their pool.
-    pub fn rewind_tx(&mut self, stopped: &RxStopped<'_>) -> Result<u64> {
+    pub fn rewind_tx(&mut self, stopped: &RxStopped<'_>) -> Result<(u64, usize)> {
         // SAFETY: By the type invariants.
         unsafe { self.tx.rewind(&self.ring, stopped) }
+    }
+
+    /// Number of frames that programs have sent back and that the NIC has not sent, when the rings
+    /// are not in use any more. Then they are lost. None if `closed` is about other rings.
+    pub fn unsent(&self, closed: &RxClosed<'_>) -> usize {
+        self.tx.unsent(&self.ring, closed)
     }
 
     /// The descriptor behind the last frame that programs have sent back, for the NIC's tail

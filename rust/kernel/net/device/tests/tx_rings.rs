@@ -33,7 +33,11 @@ use crate::{
             TxConsumer,
             TxProducer, //
         },
-        napi::Napi,
+        napi::{
+            Id,
+            Napi,
+            RxClosed, //
+        },
         queue::RingSize,
         skbuff::SkBuff, //
     },
@@ -265,7 +269,8 @@ mod cases {
         device.up()?;
         let (consumer, skb) = send(&device)?;
         // SAFETY: The device is registered, and was never up.
-        let other = unsafe { DmaStopped::new(Device::from_raw(stopped.dev())) };
+        let other =
+            unsafe { DmaStopped::new(Device::from_raw(stopped.dev()), RxClosed::new(Id::new())) };
         let finished = consumer.finish(&other, |_| true);
         let is_kept = skb.is_shared();
         drop(device);

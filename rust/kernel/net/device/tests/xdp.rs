@@ -3,6 +3,7 @@
 //! Tests of programs that see received frames. Functions take the place of the programs, and tests
 //! that of the NIC.
 
+mod formats;
 mod hints;
 mod nic;
 mod program;

@@ -29,6 +29,7 @@ use crate::{
     net::{
         napi::{
             Napi,
+            RxClosed,
             RxStopped, //
         },
         queue::{
@@ -154,7 +155,7 @@ impl<F: XdpFormat> TxRing<F> {
     }
 
     /// Lets the NIC begin with the first descriptor again. Frames that it has not sent are lost.
-    /// Returns the address of that descriptor.
+    /// Returns the address of that descriptor, and the number of these frames.
     ///
     /// # Errors
     ///
@@ -168,7 +169,7 @@ impl<F: XdpFormat> TxRing<F> {
         &mut self,
         rx: &RxRing<F>,
         stopped: &RxStopped<'_>,
-    ) -> Result<u64> {
+    ) -> Result<(u64, usize)> {
         if !stopped.napi().has(rx.pool.napi) {
             return Err(EINVAL);
         }
@@ -176,6 +177,8 @@ impl<F: XdpFormat> TxRing<F> {
         if unsafe { bindings::irqs_disabled() } {
             return Err(EBUSY);
         }
+        // SAFETY: It is the instance of `rx` that has stopped.
+        let lost = unsafe { self.count_unsent() };
         while self.next_done != self.next_free {
             let place = self.slots.desc.place(self.next_done);
 
@@ -188,7 +191,36 @@ impl<F: XdpFormat> TxRing<F> {
         // INVARIANT: None has one.
         (self.next_done, self.next_free, self.told) = (0, 0, 0);
         self.is_told = true;
-        Ok(self.address)
+        Ok((self.address, lost))
+    }
+
+    /// Number of frames that the NIC has not sent, in memory that is not in use any more; none if
+    /// that is other memory. `rx` must be the receive ring.
+    pub(in crate::net) fn unsent(&self, rx: &RxRing<F>, closed: &RxClosed<'_>) -> usize {
+        if !closed.is_of(rx.pool.napi) {
+            return 0;
+        }
+        // SAFETY: The memory of `rx` exists.
+        unsafe { self.count_unsent() }
+    }
+
+    /// Number of frames that the NIC has not reported as sent.
+    ///
+    /// # Safety
+    ///
+    /// The memory must exist.
+    unsafe fn count_unsent(&self) -> usize {
+        let mut position = self.next_done;
+        let mut count = 0;
+
+        while position != self.next_free {
+            // SAFETY: By the safety requirements and the type invariants.
+            let status = unsafe { self.slots.desc.second(self.slots.desc.place(position)) };
+
+            count += usize::from(!F::goes_on(status) && !F::is_sent(status));
+            position = position.wrapping_add(RingSlots::WORDS);
+        }
+        count
     }
 
     /// The descriptor behind the last frame, for the NIC's tail register, if there are frames that

@@ -214,7 +214,10 @@ impl Driver for PortDriver {
     }
 
     fn closed<'bound>(_port: Pin<&Port<'bound>>, poller: Poller<'bound>, stopped: &DmaStopped<'_>) {
-        poller.tx.finish(stopped, &poller.stats.poll);
+        let counters = &poller.stats.poll;
+
+        poller.rx.count_lost(stopped.rx(), counters);
+        poller.tx.finish(stopped, counters);
     }
 
     #[inline]

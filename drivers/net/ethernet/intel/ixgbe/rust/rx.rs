@@ -16,6 +16,7 @@ use kernel::{
         napi::{
             Napi,
             Poll,
+            RxClosed,
             RxStopped, //
         },
         page_pool::AnyRxRing,
@@ -200,13 +201,25 @@ impl RxRing {
     /// As [`Self::registers`], of a ring that may have been in use: the NIC begins with the first
     /// descriptor, with all buffers that it has, and strips tags or not. What it has completed is
     /// not received.
-    pub(crate) fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
+    pub(crate) fn rewind(
+        &mut self,
+        stopped: RxStopped<'_>,
+        strips: bool,
+        counters: &PollCounters,
+    ) -> Result<RxRegisters> {
         match self {
-            Self::Halves(ring) => ring.rewind(stopped, strips),
-            Self::Pages(ring) => ring.rewind(stopped, strips),
-            Self::Lro(ring) => ring.rewind(stopped, strips),
-            Self::Xdp(ring) => ring.rewind(stopped, strips),
+            Self::Halves(ring) => ring.rewind(stopped, strips, counters),
+            Self::Pages(ring) => ring.rewind(stopped, strips, counters),
+            Self::Lro(ring) => ring.rewind(stopped, strips, counters),
+            Self::Xdp(ring) => ring.rewind(stopped, strips, counters),
             Self::Xsk(ring) => ring.rewind(stopped, strips),
+        }
+    }
+
+    /// Counts the frames that programs have sent back, and that are lost with the ring.
+    pub(crate) fn count_lost(&self, closed: &RxClosed<'_>, counters: &PollCounters) {
+        if let Self::Xdp(ring) = self {
+            counters.rx_xdp_lost.add(ring.source.unsent(closed) as u64);
         }
     }
 
@@ -256,8 +269,17 @@ pub(crate) trait Source: Sized {
     }
 
     /// As [`Self::tx_address`], of a ring that may have been in use, whose frames are lost.
-    fn rewind_tx(&mut self, _stopped: &RxStopped<'_>) -> Result<Option<u64>> {
+    fn rewind_tx(
+        &mut self,
+        _stopped: &RxStopped<'_>,
+        _counters: &PollCounters,
+    ) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    /// Number of frames in that ring that the NIC has not sent, which are lost.
+    fn unsent(&self, _closed: &RxClosed<'_>) -> usize {
+        0
     }
 
     /// Rings the doorbell of that ring, if there are new frames.
@@ -311,10 +333,15 @@ impl<S: Source> Ring<S> {
     }
 
     /// See [`RxRing::rewind`].
-    fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
+    fn rewind(
+        &mut self,
+        stopped: RxStopped<'_>,
+        strips: bool,
+        counters: &PollCounters,
+    ) -> Result<RxRegisters> {
         self.source.forget_frame();
         self.strips = strips;
-        let tx = self.source.rewind_tx(&stopped)?;
+        let tx = self.source.rewind_tx(&stopped, counters)?;
         let base = self.source.ring_mut().rewind(stopped)?;
 
         Ok(self.registers_at(base, tx))

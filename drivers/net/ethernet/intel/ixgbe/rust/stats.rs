@@ -123,6 +123,8 @@ counters! {
         rx_xdp_dropped,
         /// Frames that a program has sent back, which count as sent.
         rx_xdp_transmitted,
+        /// Such frames that the NIC had not sent when the queue was stopped.
+        rx_xdp_lost,
         /// Times that the NIC was told of such frames.
         rx_xdp_doorbells,
         /// Frames that a program has redirected.
@@ -454,7 +456,7 @@ impl PortStats {
         let (poll, xmit, xdp) = self.sums();
         let more_packets = poll.tx_gso_more_packets.get() + xdp.tx_xdp_packets.get();
         let more_bytes = poll.tx_gso_more_bytes.get() + xdp.tx_xdp_bytes.get();
-        let unsent = xdp.tx_xdp_refused.get() + xdp.tx_xdp_lost.get();
+        let unsent = xdp.tx_xdp_refused.get() + xdp.tx_xdp_lost.get() + poll.rx_xdp_lost.get();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
         let len = hw.hw_rx_length_errors.get() + hw.size_errors();

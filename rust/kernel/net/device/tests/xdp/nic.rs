@@ -15,6 +15,7 @@ use super::{
                 XdpXmitOps, //
             },
             Device,
+            DmaStopped,
             Driver,
             Feature,
             Features,
@@ -28,7 +29,15 @@ use super::{
         },
         registered::Registered, //
     },
+    formats::Narrow,
     program::Program, //
+};
+
+pub(super) use super::formats::{
+    done,
+    Wide,
+    DONE,
+    MORE, //
 };
 
 use crate::{
@@ -43,12 +52,11 @@ use crate::{
             Napi,
             Poll,
             Polled,
+            RxClosed,
             RxStopped, //
         },
         page_pool::{
             AnyRxRing,
-            Layout,
-            RxFormat,
             RxRing, //
         },
         queue::{
@@ -66,9 +74,6 @@ use crate::{
                 XskRing, //
             },
             Attachment,
-            Hashed,
-            HintFormat,
-            XdpFormat,
             XdpRing,
             XdpTxCounts, //
         }, //
@@ -90,73 +95,9 @@ use core::{
     ptr, //
 };
 
-pub(super) const DONE: u64 = 1;
-/// The frame goes on with the next descriptor.
-pub(super) const MORE: u64 = 2;
 const QUEUES: usize = 2;
 pub(super) const MAX_MTU: u32 = 3000;
 const LEN: RingSize = RingSize::of::<16>();
-
-pub(super) const fn done(len: u16) -> u64 {
-    (len as u64) << 32 | DONE
-}
-
-macro_rules! format {
-    ($name:ident, $headroom:expr) => {
-        pub(super) struct $name;
-
-        impl RxFormat for $name {
-            const LAYOUT: Layout = match Layout::new($headroom, 3072) {
-                Some(layout) => layout,
-                None => panic!("the buffer does not fit"),
-            };
-            const DONE: u64 = DONE;
-
-            fn len(status: u64) -> u16 {
-                (status >> 32) as u16
-            }
-        }
-    };
-}
-
-impl XdpFormat for Wide {
-    const MIN_LEN: u16 = 17;
-    const MAX_LEN: u16 = 9000;
-
-    fn is_end(status: u64) -> bool {
-        status & MORE == 0
-    }
-
-    fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2] {
-        let more = if is_last { 0 } else { MORE };
-
-        [
-            address,
-            u64::from(len) << 32 | u64::from(total - len) << 16 | more,
-        ]
-    }
-
-    fn is_sent(status: u64) -> bool {
-        status & DONE != 0
-    }
-
-    fn goes_on(status: u64) -> bool {
-        status & MORE != 0
-    }
-}
-
-impl HintFormat for Wide {
-    fn hash(info: u64, _: u64) -> Option<(u32, Hashed)> {
-        (info != 0).then_some((info as u32, Hashed::Ipv6Tcp))
-    }
-
-    fn vlan_tag(_: u64, status: u64) -> Option<u16> {
-        (status >> 48 != 0).then_some((status >> 48) as u16)
-    }
-}
-
-format!(Narrow, 64);
-format!(Wide, 256);
 
 pub(super) enum Ring {
     Plain(RxRing<Narrow>),
@@ -166,14 +107,23 @@ pub(super) enum Ring {
 }
 
 impl Ring {
-    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result {
+    /// Returns the number of frames that were not sent.
+    fn rewind(&mut self, stopped: RxStopped<'_>) -> Result<usize> {
         match self {
-            Self::Plain(ring) => ring.rewind(stopped).map(drop),
+            Self::Plain(ring) => ring.rewind(stopped).map(|_| 0),
             Self::Xdp(ring, _) => {
-                ring.rewind_tx(&stopped)?;
-                ring.rewind(stopped).map(drop)
+                let (_, lost) = ring.rewind_tx(&stopped)?;
+
+                ring.rewind(stopped).map(|_| lost)
             }
-            Self::Xsk(ring) => ring.rewind(stopped).map(drop),
+            Self::Xsk(ring) => ring.rewind(stopped).map(|_| 0),
+        }
+    }
+
+    fn unsent(&self, closed: &RxClosed<'_>) -> usize {
+        match self {
+            Self::Xdp(ring, _) => ring.unsent(closed),
+            Self::Plain(_) | Self::Xsk(_) => 0,
         }
     }
 
@@ -228,6 +178,8 @@ pub(super) struct Plan {
     pub(super) doorbells: [Atomic<usize>; 2],
     /// Redirected frames that were sent, bytes in them, and those that were refused and lost.
     pub(super) counts: [Atomic<u64>; 4],
+    /// Frames that programs have sent back, and that were lost.
+    pub(super) unsent: Atomic<usize>,
     /// The device does not open.
     pub(super) fails_to_open: Atomic<bool>,
     /// The driver makes rings of any queue with the pool of the first one.
@@ -376,6 +328,12 @@ impl Driver for Nic {
         Polled::Idle { received: 0 }
     }
 
+    fn closed<'bound>(data: Pin<&Data<'bound>>, ring: Ring, stopped: &DmaStopped<'_>) {
+        data.plan
+            .unsent
+            .fetch_add(ring.unsent(stopped.rx()), Relaxed);
+    }
+
     fn rearm<'bound>(_: Pin<&Data<'bound>>, _: u16) {}
 
     fn start_xmit<'bound, 'call>(
@@ -431,12 +389,16 @@ impl QueueMgmtOps for Nic {
         ring: &mut Ring,
         _: &mut OpsLocked<'bound>,
     ) -> Result {
-        ring.rewind(stopped)?;
+        data.plan.unsent.fetch_add(ring.rewind(stopped)?, Relaxed);
         let fails = data
             .plan
             .fails_to_start
             .cmpxchg(queue.into(), usize::MAX, Relaxed);
         fails.map_or(Ok(()), |_| Err(EIO))
+    }
+
+    fn closed_rx<'bound>(data: Pin<&Data<'bound>>, _: u16, ring: Ring, closed: &RxClosed<'_>) {
+        data.plan.unsent.fetch_add(ring.unsent(closed), Relaxed);
     }
 }
 
@@ -501,6 +463,7 @@ impl XdpDevice {
                 fails_to_start: Atomic::new(usize::MAX),
                 doorbells: [const { Atomic::new(0) }; 2],
                 counts: [const { Atomic::new(0) }; 4],
+                unsent: Atomic::new(0),
                 fails_to_open: Atomic::new(false),
                 steals: Atomic::new(false),
                 stolen <- new_spinlock!(None),

@@ -192,6 +192,7 @@ mod cases {
         device.run(|ring, _, program, cx| transmit_all(ring, program, 0, 3, cx))?;
         device.down();
         assert!(!device.has_pools());
+        assert_eq!(device.plan.unsent.load(Relaxed), 3);
         Ok(())
     }
 
@@ -200,8 +201,13 @@ mod cases {
         let (device, _program) = device(act)?;
 
         program_acts(bindings::xdp_action_XDP_TX, [0; 3]);
-        device.run(|ring, _, program, cx| transmit_all(ring, program, 0, 3, cx))?;
+        device.run(|ring, _, program, cx| {
+            transmit_all(ring, program, 0, 3, cx)?;
+            // The driver has not noticed yet.
+            sent(ring, 0, 1, cx)
+        })?;
         device.restart_rx(0)?;
+        assert_eq!(device.plan.unsent.load(Relaxed), 2);
         device.run(|ring, _, program, cx| {
             check((ring.tx_in_use(), ring.take_tx_tail()) == (0, None))?;
             transmit_all(ring, program, 0, 1, cx)?;
@@ -220,6 +226,7 @@ mod cases {
         device.run(|ring, _, program, cx| transmit_all(ring, program, 0, 3, cx))?;
         device.plan.fails_to_start.store(0, Relaxed);
         assert_eq!(device.restart_rx(0), Err(EIO));
+        assert_eq!(device.plan.unsent.load(Relaxed), 3);
         device.run(|ring, _, program, cx| {
             check((ring.tx_in_use(), ring.take_tx_tail()) == (0, None))?;
             check(ring.tx().frame(ring, cx, 0).is_none())?;

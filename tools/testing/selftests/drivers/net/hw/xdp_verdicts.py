@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, cmd, defer, ethtool, ip
-from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_in, ksft_raises, ksft_run
-from lib.py import ksft_variants
+from lib.py import ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_in, ksft_raises
+from lib.py import ksft_run, ksft_variants
 from lib.py.bpf import XDP_ABORTED, XDP_DROP, XDP_PASS, XDP_TX, drops_with_metadata, pin
 from lib.py.bpf import redirect_program, xdp_program
 from lib.py.nicmodel import PEERS, NicModelEnv, forwards_after, judged, traffic_intact
@@ -208,6 +208,32 @@ def closed_while_sending(cfg):
         cfg.card.wait_up()
     cfg.check_traffic()
     cfg.set_up()
+    check_sent_back(cfg, FRAMES)
+
+
+@ksft_disruptive
+@ksft_variants(("restarted", "closed"))
+def lost_is_counted(cfg, how):
+    """ Frames that the card has not sent when their queue stops are counted. """
+    port, count = cfg.ports[0], 20
+    cfg.settle()
+    attached(cfg, XDP_TX)
+    lost = driver_stats(port.ifname)["rx_xdp_lost"]
+    dropped = netdev_stat(port.ifname, "tx_dropped")
+    # So the driver knows of them.
+    cfg.model.fault(0, "tx_no_done", 100_000)
+    check_sent_back(cfg, count)
+    cfg.model.mend(0)
+    if how == "restarted":
+        for queue in range(cfg.queues):
+            restart_rx_queue(port.ifindex(), queue)
+    else:
+        ip(f"link set {port.ifname} down")
+    ksft_eq(driver_stats(port.ifname)["rx_xdp_lost"] - lost, count)
+    ksft_ge(netdev_stat(port.ifname, "tx_dropped") - dropped, count)
+    if how == "closed":
+        ip(f"link set {port.ifname} up")
+        cfg.set_up()
     check_sent_back(cfg, FRAMES)
 
 
@@ -469,7 +495,7 @@ def main():
 
     run(__file__, [refused, passed, passed_jumbo, moved, metadata, tag_kept, hints, sent_back,
                    restarted_while_sending, link_lost_while_sending, closed_while_sending,
-                   forwards_after("sending"), redirected, target_goes_away,
+                   lost_is_counted, forwards_after("sending"), redirected, target_goes_away,
                    forwards_after("redirecting"), replaced_without_loss,
                    forwards_after("replacing"), attached_under_traffic,
                    traffic_intact("attaching"), forwards_after("attaching"),

@@ -13,7 +13,10 @@ use kernel::{
             Feature,
             OpsLocked, //
         },
-        napi::RxStopped, //
+        napi::{
+            RxClosed,
+            RxStopped, //
+        }, //
     },
     prelude::*, //
 };
@@ -73,15 +76,22 @@ impl QueueMgmtOps for PortDriver {
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         stopped: RxStopped<'_>,
-        _queue: u16,
+        queue: u16,
         rx: &mut RxRing,
         lock: &mut OpsLocked<'bound>,
     ) -> Result {
+        let counters = &port.stats.pair(queue)?.poll;
         let drop = flow::drops(*port.pause.get(lock), port.pairs(lock));
         let strips = netdev.features().contains(Feature::VlanStrip);
 
         // It may have been in use before.
-        rx.rewind(stopped, strips)?
+        rx.rewind(stopped, strips, counters)?
             .start(port.device(), &port.bar, drop)
+    }
+
+    fn closed_rx<'bound>(port: Pin<&Port<'bound>>, queue: u16, rx: RxRing, closed: &RxClosed<'_>) {
+        if let Ok(stats) = port.stats.pair(queue) {
+            rx.count_lost(closed, &stats.poll);
+        }
     }
 }

@@ -15,6 +15,7 @@ use kernel::{
         napi::{
             Napi,
             Poll,
+            RxClosed,
             RxStopped, //
         },
         page_pool::Assembler,
@@ -119,8 +120,19 @@ impl Source for XdpSource {
         self.ring.tx_dma_address(napi).map(Some)
     }
 
-    fn rewind_tx(&mut self, stopped: &RxStopped<'_>) -> Result<Option<u64>> {
-        self.ring.rewind_tx(stopped).map(Some)
+    fn rewind_tx(
+        &mut self,
+        stopped: &RxStopped<'_>,
+        counters: &PollCounters,
+    ) -> Result<Option<u64>> {
+        let (address, lost) = self.ring.rewind_tx(stopped)?;
+
+        counters.rx_xdp_lost.add(lost as u64);
+        Ok(Some(address))
+    }
+
+    fn unsent(&self, closed: &RxClosed<'_>) -> usize {
+        self.ring.unsent(closed)
     }
 
     #[inline]
