@@ -105,7 +105,8 @@ impl Ring {
 
 pub(crate) struct Card {
     device: Arc<Device>,
-    path: Datapath,
+    /// On the heap: the card is made on a stack of the kernel's.
+    path: Box<Datapath>,
     clock: Arc<Now>,
     kicked: Arc<Kicked>,
     pause: u64,
@@ -155,7 +156,7 @@ impl Card {
             device.set_vector(vector, Some(Arc::new(Line { vector, pending })));
         }
         Some(Self {
-            path: Datapath::new(Arc::clone(&device)),
+            path: Box::new(Datapath::new(Arc::clone(&device))),
             device,
             clock,
             kicked,
