@@ -75,6 +75,12 @@ impl XdpFrame {
         !self.has_flag(bindings::xdp_buff_flags_XDP_FLAGS_FRAGS_UNREADABLE)
     }
 
+    /// Whether it is in one buffer.
+    #[inline]
+    pub(super) fn is_in_one_buffer(&self) -> bool {
+        !self.has_flag(bindings::xdp_buff_flags_XDP_FLAGS_HAS_FRAGS)
+    }
+
     /// The number of bytes.
     #[inline]
     pub(super) fn len(&self) -> u32 {

@@ -50,21 +50,12 @@ use core::{
 };
 
 /// A part of a frame, in one descriptor.
-///
-/// # Invariants
-///
-/// If `len` is not zero, `address` is a mapping of so many bytes for the device of the ring.
-// INVARIANT: By default, it is zero.
 #[derive(Default)]
 struct Record {
     /// In the last record of a frame, so that all parts of it have been unmapped before.
     frame: Option<XdpFrame>,
     address: DmaAddress,
-    len: u32,
-    /// In the first record of a frame, the number of all of them.
-    parts: u32,
-    /// In the first record of a frame, its length.
-    total: u32,
+    len: u16,
 }
 
 /// The totals of frames that a ring was given, as far as they have ended.
@@ -93,9 +84,11 @@ pub struct XdpTxAddress {
 ///
 /// # Invariants
 ///
-/// Numbers of descriptors count on: `free` is ahead of `done` by less than the ring has, and `told`
-/// is not behind `done` nor ahead of `free`. Those from `done` to `free` belong to frames, the
-/// others have an empty record.
+/// - The number of `records` is a power of two.
+/// - Numbers of descriptors count on: `free` is ahead of `done` by less than the ring has, and
+///   `told` is not behind `done` nor ahead of `free`.
+/// - Those from `done` to `free` belong to whole frames, and their records have mappings for the
+///   device of the ring. No other record has a frame.
 struct Frames {
     records: KVVec<Record>,
     /// The descriptor that the NIC completes next.
@@ -108,11 +101,18 @@ struct Frames {
 
 impl Frames {
     /// The record of a descriptor.
-    #[inline]
-    fn record(&mut self, number: usize) -> Option<&mut Record> {
+    #[inline(always)]
+    fn record(&mut self, number: usize) -> &mut Record {
         let mask = self.records.len() - 1;
 
-        self.records.get_mut(number & mask)
+        // SAFETY: By the type invariants, this is less than their number.
+        unsafe { self.records.get_unchecked_mut(number & mask) }
+    }
+
+    /// Number of free descriptors. All but one can be in use.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.records.len() - 1 - self.free.wrapping_sub(self.done)
     }
 }
 
@@ -160,7 +160,7 @@ impl XdpTxRing {
         }
         let memory = RingMemory::new(dev, len)?;
         let dev = NonNull::new(dev.as_raw()).ok_or(EINVAL)?;
-        // INVARIANT: There is no frame.
+        // INVARIANT: There is no frame. The number of descriptors is a power of two.
         let frames = Frames {
             records,
             done: 0,
@@ -210,15 +210,15 @@ impl XdpTxRing {
         let mut guard = self.frames.lock();
         let ring = &mut *guard;
 
+        // Here, pages return to where they are from at least cost: often, this is the poll function
+        // that they were received by.
+        //
+        // SAFETY: By the safety requirements.
+        unsafe { self.complete_locked::<F>(ring, &mut counts) };
         for frame in frames {
             // SAFETY: By the safety requirements.
             let frame = unsafe { XdpFrame::from_raw(*frame) };
-            let parts = 1 + frame.fragments().len();
 
-            if self.room(ring) < parts {
-                // SAFETY: By the safety requirements.
-                unsafe { self.complete_locked::<F>(ring, &mut counts) };
-            }
             if let Err(frame) = self.submit::<F>(ring, frame) {
                 // It stays the caller's.
                 let _ = frame.into_raw();
@@ -275,25 +275,31 @@ impl XdpTxRing {
         end(counts);
     }
 
-    /// Returns all frames, which are not mapped then, and their number.
+    /// Returns all frames, and their number.
     fn take_all(&self, ring: &mut Frames) -> u64 {
         let mut lost = 0;
 
-        for record in &mut ring.records {
-            self.unmap(record);
+        while ring.done != ring.free {
+            lost += u64::from(self.take_next(ring, true).1.is_some());
         }
-        for record in &mut ring.records {
-            lost += u64::from(record.frame.take().is_some());
-        }
-        // INVARIANT: All records are empty.
-        (ring.done, ring.told) = (ring.free, ring.free);
+        ring.told = ring.free;
         lost
     }
 
-    /// Number of free descriptors. All but one can be in use.
-    #[inline]
-    fn room(&self, ring: &Frames) -> usize {
-        self.memory.len() - 1 - ring.free.wrapping_sub(ring.done)
+    /// Takes the next record that has a mapping, which is removed, unless it is known that there is
+    /// nothing to remove. Returns the number of bytes, and the frame if it ends there.
+    #[inline(always)]
+    fn take_next(&self, ring: &mut Frames, needs_unmap: bool) -> (u16, Option<XdpFrame>) {
+        let done = ring.done;
+        let record = ring.record(done);
+        let (len, frame) = (record.len, record.frame.take());
+
+        if needs_unmap {
+            self.unmap(record);
+        }
+        // INVARIANT: The parts of a frame are taken one after the other, and are not mapped.
+        ring.done = done.wrapping_add(1);
+        (len, frame)
     }
 
     /// Maps a part of a frame.
@@ -301,14 +307,14 @@ impl XdpTxRing {
     /// # Safety
     ///
     /// It must be memory of the linear mapping.
-    #[inline]
-    unsafe fn map_head(&self, data: *mut c_void, len: u32) -> DmaAddress {
+    #[inline(always)]
+    unsafe fn map_head(&self, data: *mut c_void, len: u32) -> Option<DmaAddress> {
         let (dev, len) = (self.dev.as_ptr(), len as usize);
 
         // As `dma_map_single()`, without the detour through `struct page`.
         //
         // SAFETY: By the type invariants and the safety requirements. The device only reads it.
-        unsafe {
+        let address = unsafe {
             bindings::debug_dma_map_single(dev, data, len);
             bindings::dma_map_phys(
                 dev,
@@ -317,34 +323,65 @@ impl XdpTxRing {
                 bindings::dma_data_direction::DMA_TO_DEVICE,
                 0,
             )
-        }
+        };
+
+        self.checked(address)
     }
 
-    /// Removes the mapping of a record, if there is one.
+    /// Removes the mapping of a record.
     #[inline]
-    fn unmap(&self, record: &mut Record) {
-        // INVARIANT: There is none from here on.
-        let len = mem::take(&mut record.len);
-
-        if len != 0 {
-            // SAFETY: By the type invariants, this is a mapping.
-            unsafe {
-                bindings::dma_unmap_page(
-                    self.dev.as_ptr(),
-                    record.address,
-                    len as usize,
-                    bindings::dma_data_direction::DMA_TO_DEVICE,
-                )
-            };
-        }
+    fn unmap(&self, record: &Record) {
+        // SAFETY: By the type invariants of `Frames`, this is a mapping.
+        unsafe {
+            bindings::dma_unmap_page(
+                self.dev.as_ptr(),
+                record.address,
+                record.len.into(),
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+            )
+        };
     }
 
     /// Puts a frame into the ring, or returns it.
-    #[inline]
-    fn submit<F: XdpFormat>(&self, ring: &mut Frames, mut frame: XdpFrame) -> Result<(), XdpFrame> {
+    #[inline(always)]
+    fn submit<F: XdpFormat>(&self, ring: &mut Frames, frame: XdpFrame) -> Result<(), XdpFrame> {
+        let (data, len) = frame.head();
+        let is_simple = frame.is_in_one_buffer()
+            && (u32::from(F::MIN_LEN)..=u32::from(F::MAX_LEN)).contains(&len);
+
+        if !is_simple {
+            return self.submit_rarely::<F>(ring, frame);
+        }
+        if ring.room() == 0 {
+            return Err(frame);
+        }
+        // SAFETY: A frame is in the linear mapping.
+        let Some(address) = (unsafe { self.map_head(data, len) }) else {
+            return Err(frame);
+        };
+        // CAST: Just checked.
+        let len = len as u16;
+
+        self.put_part::<F>(ring, 0, address, len, len, true);
+        let free = ring.free;
+        // There was none: no need to look for one to drop.
+        mem::forget(ring.record(free).frame.replace(frame));
+        // INVARIANT: There was room, and the descriptor belongs to the frame.
+        ring.free = free.wrapping_add(1);
+        Ok(())
+    }
+
+    /// As [`Self::submit`], of a frame that is not as most are.
+    #[cold]
+    #[inline(never)]
+    fn submit_rarely<F: XdpFormat>(
+        &self,
+        ring: &mut Frames,
+        mut frame: XdpFrame,
+    ) -> Result<(), XdpFrame> {
         let parts = 1 + frame.fragments().len();
 
-        if self.room(ring) < parts
+        if ring.room() < parts
             || !frame.is_readable()
             || !frame.pad_to(F::MIN_LEN)
             || frame.len() > F::MAX_LEN.into()
@@ -353,102 +390,110 @@ impl XdpTxRing {
         }
         // CAST: Just checked.
         let total = frame.len() as u16;
+        let mut put = 0;
 
-        for number in 0..parts {
-            if !self.put_part::<F>(ring, &frame, number, parts, total) {
-                // That one may be mapped, too.
-                for number in 0..=number {
-                    if let Some(record) = ring.record(ring.free.wrapping_add(number)) {
-                        self.unmap(record);
-                    }
-                }
-                return Err(frame);
+        while put < parts {
+            let Some((address, len)) = self.map_part(&frame, put, total) else {
+                break;
+            };
+            put += 1;
+            self.put_part::<F>(ring, put - 1, address, len, total, put == parts);
+        }
+        if put < parts {
+            for number in 0..put {
+                let position = ring.free.wrapping_add(number);
+
+                self.unmap(ring.record(position));
             }
+            return Err(frame);
         }
-        if let Some(first) = ring.record(ring.free) {
-            // CAST: A few.
-            first.parts = parts as u32;
-            first.total = total.into();
-        }
-        if let Some(last) = ring.record(ring.free.wrapping_add(parts - 1)) {
-            last.frame = Some(frame);
-        }
+        let free = ring.free.wrapping_add(parts);
+        ring.record(free.wrapping_sub(1)).frame = Some(frame);
         // INVARIANT: There was room, and these descriptors belong to the frame.
-        ring.free = ring.free.wrapping_add(parts);
+        ring.free = free;
         Ok(())
     }
 
-    /// Maps a part of a frame, and writes its descriptor. Returns whether that was possible.
-    #[inline]
+    /// Writes the record and the descriptor of a part of a frame that is mapped: `len` bytes of
+    /// `total` ones, in the free descriptor with that number.
+    #[inline(always)]
     fn put_part<F: XdpFormat>(
         &self,
         ring: &mut Frames,
-        frame: &XdpFrame,
         number: usize,
-        parts: usize,
+        address: DmaAddress,
+        len: u16,
         total: u16,
-    ) -> bool {
-        let Some((address, len)) = self.map_part(frame, number) else {
-            return false;
-        };
+        is_last: bool,
+    ) {
         let position = ring.free.wrapping_add(number);
-        let Some(record) = ring.record(position) else {
-            return false;
-        };
-        // INVARIANT: This is the mapping.
+        let record = ring.record(position);
+        let words = F::tx_descriptor(bus_address(address), len, total, is_last);
+
         (record.address, record.len) = (address, len);
-        if len > total.into() {
-            return false;
-        }
-        // CAST: Just checked.
-        let len = len as u16;
-        let words = F::tx_descriptor(bus_address(address), len, total, number + 1 == parts);
         // SAFETY: The memory exists, and this is a place there.
         unsafe {
             self.memory
                 .slots()
                 .write(self.memory.place(position), words)
         };
-        true
     }
 
-    /// Maps a part of a frame. Returns the mapping and its length, which is not zero.
-    #[inline]
-    fn map_part(&self, frame: &XdpFrame, number: usize) -> Option<(DmaAddress, u32)> {
-        let dev = self.dev.as_ptr();
-        let (address, len) = match number.checked_sub(1) {
-            None => {
-                let (data, len) = frame.head();
+    /// Maps a part of a frame of `total` bytes. Returns the mapping and its length, which is not
+    /// zero.
+    fn map_part(&self, frame: &XdpFrame, number: usize, total: u16) -> Option<(DmaAddress, u16)> {
+        let checked = |len| {
+            u16::try_from(len)
+                .ok()
+                .filter(|len| (1..=total).contains(len))
+        };
+        let Some(index) = number.checked_sub(1) else {
+            let (data, len) = frame.head();
+            let len = checked(len)?;
 
-                // SAFETY: A frame is in the linear mapping.
-                (
-                    (len != 0).then(|| unsafe { self.map_head(data, len) })?,
-                    len,
-                )
-            }
-            Some(index) => {
-                let fragment = frame.fragments().get(index)?;
-                if fragment.len == 0 {
-                    return None;
-                }
-                // SAFETY: By the type invariants. The fragment is valid memory, which the device
-                // only reads.
-                let address = unsafe {
-                    bindings::__skb_frag_dma_map(
-                        dev,
-                        fragment,
-                        0,
-                        fragment.len as usize,
-                        bindings::dma_data_direction::DMA_TO_DEVICE,
-                    )
-                };
-                (address, fragment.len)
-            }
+            // SAFETY: A frame is in the linear mapping.
+            let address = unsafe { self.map_head(data, len.into()) }?;
+            return Some((address, len));
+        };
+        let fragment = frame.fragments().get(index)?;
+        let len = checked(fragment.len)?;
+        // SAFETY: By the type invariants. The fragment is valid memory, which the device only
+        // reads.
+        let address = unsafe {
+            bindings::__skb_frag_dma_map(
+                self.dev.as_ptr(),
+                fragment,
+                0,
+                len.into(),
+                bindings::dma_data_direction::DMA_TO_DEVICE,
+            )
         };
 
-        // SAFETY: This is what a function for that has returned.
-        let failed = unsafe { bindings::dma_mapping_error(dev, address) } != 0;
-        (!failed).then_some((address, len))
+        Some((self.checked(address)?, len))
+    }
+
+    /// The result of a function for mappings, if that is one.
+    #[inline(always)]
+    fn checked(&self, address: DmaAddress) -> Option<DmaAddress> {
+        // SAFETY: By the type invariants.
+        let failed = unsafe { bindings::dma_mapping_error(self.dev.as_ptr(), address) } != 0;
+
+        (!failed).then_some(address)
+    }
+
+    /// Whether the NIC has sent the next frame. It reports that by the last descriptor.
+    #[inline(always)]
+    fn has_sent_next<F: XdpFormat>(&self, ring: &mut Frames) -> bool {
+        let mut last = ring.done;
+
+        while last != ring.told {
+            if ring.record(last).frame.is_some() {
+                // SAFETY: The memory exists, and this is a place there.
+                return F::is_sent(unsafe { self.memory.slots().second(self.memory.place(last)) });
+            }
+            last = last.wrapping_add(1);
+        }
+        false
     }
 
     /// See [`Self::complete`].
@@ -456,41 +501,24 @@ impl XdpTxRing {
     /// # Safety
     ///
     /// As there.
+    #[inline(never)]
     unsafe fn complete_locked<F: XdpFormat>(&self, ring: &mut Frames, counts: &mut XdpTxCounts) {
         // SAFETY: By the type invariants.
         let needs_unmap = unsafe { bindings::dma_need_unmap(self.dev.as_ptr()) };
         // SAFETY: By the safety requirements.
         let mut bulk = unsafe { FrameBulk::new() };
 
-        while ring.done != ring.told {
-            let Some(&mut Record { parts, total, .. }) = ring.record(ring.done) else {
-                return;
-            };
-            let last = ring.done.wrapping_add(parts as usize - 1);
-            // SAFETY: The memory exists, and this is a place there.
-            let status = unsafe { self.memory.slots().second(self.memory.place(last)) };
+        while self.has_sent_next::<F>(ring) {
+            loop {
+                let (len, frame) = self.take_next(ring, needs_unmap);
 
-            if !F::is_sent(status) {
-                return;
-            }
-            for number in 0..parts as usize {
-                let Some(record) = ring.record(ring.done.wrapping_add(number)) else {
-                    return;
-                };
-                if needs_unmap {
-                    self.unmap(record);
-                } else {
-                    // INVARIANT: There is nothing to remove.
-                    record.len = 0;
-                }
-                if let Some(frame) = record.frame.take() {
+                counts.bytes += u64::from(len);
+                if let Some(frame) = frame {
                     bulk.add(frame);
+                    break;
                 }
             }
-            // INVARIANT: Their records are empty.
-            ring.done = ring.done.wrapping_add(parts as usize);
             counts.packets += 1;
-            counts.bytes += u64::from(total);
         }
     }
 }

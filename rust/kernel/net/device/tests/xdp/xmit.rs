@@ -360,6 +360,20 @@ mod cases {
     }
 
     #[test]
+    fn a_sender_takes_back_what_was_sent() -> Result {
+        let (device, frames) = (target()?, Frame::many(3)?);
+
+        here(&device, |ring| {
+            check(send(&device, &frames[..2], FLUSH) == 2)?;
+            ring.write_back(0, DONE);
+            check(send(&device, &frames[2..], FLUSH) == 1)?;
+            check(frames[0].is_back() && !frames[1].is_back())?;
+            check((ring.in_use(), counts(&device)) == (2, [1, 60, 0, 0]))
+        })?;
+        Ok(())
+    }
+
+    #[test]
     fn a_frame_may_have_several_buffers() -> Result {
         let (device, frames) = (
             target()?,
