@@ -61,12 +61,12 @@ mod frame;
 mod layout;
 pub(super) mod ring;
 
-use self::buffer::{
-    dma_address,
+use self::buffer::dma_address;
+
+pub(super) use self::buffer::{
+    fill_new,
     DeviceBuffer, //
 };
-
-pub(super) use self::buffer::fill_new;
 
 pub use self::{
     buffer::CpuBuffer,

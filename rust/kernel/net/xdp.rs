@@ -53,6 +53,7 @@ pub use self::{
     },
     ring::{
         Verdict,
+        XdpNext,
         XdpPolling,
         XdpReceived,
         XdpRing, //

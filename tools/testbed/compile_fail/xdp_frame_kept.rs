@@ -18,7 +18,7 @@ use kernel::net::{
 
 pub struct Poller<'a, F: XdpFormat> {
     ring: XdpRing<F>,
-    passed: Option<XdpBuff<'a>>,
+    passed: Option<XdpBuff<'a, F>>,
 }
 
 pub fn poll<F: XdpFormat>(poller: &mut Poller<'_, F>, program: &Attachment, cx: &Poll<'_>) {
@@ -29,7 +29,7 @@ pub fn poll<F: XdpFormat>(poller: &mut Poller<'_, F>, program: &Attachment, cx: 
         return;
     };
     let buff = ring.next().and_then(|done| done.buff);
-    if let Some(Verdict::Pass(buff)) = buff.map(|buff| ring.run(program, buff)) {
+    if let Some(Verdict::Pass(buff)) = buff.map(|buff| ring.run(program, buff, [0; 2])) {
         //~ let _ = (&poller.passed, buff);
         poller.passed = Some(buff);
     }

@@ -28,6 +28,6 @@ pub fn poll<F: XdpFormat>(
     let mut ring = ring.poll(cx)?;
     //~ let buff = ring.next().and_then(|done| done.buff);
     let buff = plain.poll(cx)?.next().and_then(|done| done.buffer);
-    let _ = (plain, ring.run(program, buff.ok_or(ENODATA)?));
+    let _ = (plain, ring.run(program, buff.ok_or(ENODATA)?, [0; 2]));
     Ok(())
 }

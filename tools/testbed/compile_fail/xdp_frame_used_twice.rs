@@ -17,9 +17,9 @@ use kernel::net::{
 pub fn run<'p, F: XdpFormat>(
     ring: &mut XdpPolling<'_, 'p, F>,
     program: Program<'p>,
-    buff: XdpBuff<'p>,
+    buff: XdpBuff<'p, F>,
 ) {
-    let _ = ring.run(program, buff);
+    let _ = ring.run(program, buff, [0; 2]);
     //~ let _ = program;
-    let _ = ring.run(program, buff);
+    let _ = ring.run(program, buff, [0; 2]);
 }

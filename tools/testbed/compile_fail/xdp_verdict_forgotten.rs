@@ -11,10 +11,13 @@ use kernel::net::{
         RxList,
         RxOffloads, //
     },
-    xdp::Verdict, //
+    xdp::{
+        Verdict,
+        XdpFormat, //
+    }, //
 };
 
-pub fn finish(verdict: Verdict<'_>, list: &mut RxList<'_>) {
+pub fn finish<F: XdpFormat>(verdict: Verdict<'_, F>, list: &mut RxList<'_>) {
     match verdict {
         Verdict::Pass(buff) => {
             list.push_xdp(buff, Protocol::Other, false, RxOffloads::default());

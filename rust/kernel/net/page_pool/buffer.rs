@@ -60,14 +60,15 @@ pub(in crate::net) unsafe fn fill_new(skb: NonNull<bindings::sk_buff>, headroom:
     }
 }
 
-/// A buffer that belongs to the device.
+/// A buffer of a page pool: one that belongs to the device, or whose bytes belong to no
+/// [`CpuBuffer`], as those that a program sees.
 ///
 /// # Invariants
 ///
 /// `tagged` is the address of the first page of a buffer, which was allocated from a page pool with
 /// `PP_FLAG_DMA_MAP`. `self` owns a reference to it. If it is the second half of the page, the
 /// lowest bit is set, else clear: the same as in an encoded page of `napi_build_skb_list()`.
-pub(super) struct DeviceBuffer {
+pub(in crate::net) struct DeviceBuffer {
     tagged: NonNull<bindings::page>,
 }
 
@@ -89,7 +90,7 @@ impl DeviceBuffer {
     /// `page` must have been allocated from a page pool with `PP_FLAG_DMA_MAP`, with a reference
     /// that becomes ours.
     #[inline]
-    pub(super) unsafe fn new(page: NonNull<bindings::page>) -> Self {
+    pub(in crate::net) unsafe fn new(page: NonNull<bindings::page>) -> Self {
         // INVARIANT: By the safety requirements.
         Self { tagged: page }
     }
@@ -139,6 +140,15 @@ impl DeviceBuffer {
         }
     }
 
+    /// The address of the buffer, for a pool of that layout.
+    #[inline]
+    pub(in crate::net) fn address(&self, layout: Layout) -> *mut c_void {
+        // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
+        let page = unsafe { bindings::page_address(self.page_of(layout)) };
+
+        page.wrapping_byte_add(self.offset(layout))
+    }
+
     /// The bus address of the part that the device writes, for a pool of that layout.
     #[inline]
     pub(super) fn dma_address(&self, layout: Layout) -> DmaAddress {
@@ -149,22 +159,64 @@ impl DeviceBuffer {
         page + (self.offset(layout) + usize::from(layout.headroom())) as DmaAddress
     }
 
+    /// Gives the buffer up, as a frame for `napi_build_skb_list()`: `len` bytes behind `headroom`
+    /// ones of a buffer of a pool of that layout.
+    #[inline(always)]
+    pub(in crate::net) fn into_frame(
+        self,
+        layout: Layout,
+        headroom: u16,
+        len: u16,
+    ) -> bindings::napi_build_frame {
+        // The frame owns the page from here on.
+        let this = ManuallyDrop::new(self);
+
+        bindings::napi_build_frame {
+            page: this.tagged.as_ptr().cast(),
+            // CAST: It was a `u32`.
+            size: layout.size() as u32,
+            hash: 0,
+            len,
+            headroom,
+            vlan_tci: 0,
+            metasize: 0,
+            flags: 0,
+        }
+    }
+
     /// Returns the pool that the page belongs to.
     #[inline]
-    pub(super) fn pool(&self) -> *mut bindings::page_pool {
+    fn pool(&self) -> *mut bindings::page_pool {
         // SAFETY: By the type invariant the page belongs to a page pool.
         unsafe { (*bindings::pp_page_to_nmdesc(self.page())).pp }
+    }
+
+    /// The same, if that is a pool of that layout: another one may have given out halves.
+    #[inline]
+    pub(super) fn pool_of(&self, layout: Layout) -> *mut bindings::page_pool {
+        // SAFETY: As above.
+        unsafe { (*bindings::pp_page_to_nmdesc(self.page_of(layout))).pp }
     }
 }
 
 impl Drop for DeviceBuffer {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant the page belongs to this pool, whose memory stays until all
-        // of its pages were returned, and the reference is ours. C checks whether it may recycle
-        // directly, and whether the other half is still in use.
-        unsafe { bindings::page_pool_put_full_page(self.pool(), self.page(), false) };
+        give_back(Self { ..*self });
     }
+}
+
+/// Gives a buffer back to its pool.
+// By value, and not inlined: with a reference, buffers in a driver's loop would have to be in
+// memory for the sake of those that are dropped.
+#[inline(never)]
+fn give_back(buffer: DeviceBuffer) {
+    let buffer = ManuallyDrop::new(buffer);
+
+    // SAFETY: By the type invariant the page belongs to this pool, whose memory stays until all of
+    // its pages were returned, and the reference is ours. C checks whether it may recycle directly,
+    // and whether the other half is still in use.
+    unsafe { bindings::page_pool_put_full_page(buffer.pool(), buffer.page(), false) };
 }
 
 /// A buffer that holds received data.
@@ -176,8 +228,8 @@ impl Drop for DeviceBuffer {
 /// The device does not use the buffer, which is of a pool with `layout`; `len` bytes behind the
 /// headroom are visible to the CPU, and not more than the layout says.
 pub struct CpuBuffer<'p> {
-    pub(super) buffer: DeviceBuffer,
-    pub(in crate::net) layout: Layout,
+    pub(in crate::net) buffer: DeviceBuffer,
+    pub(super) layout: Layout,
     pub(super) len: u16,
     pub(super) _poll: PhantomData<&'p napi::Poll<'p>>,
 }
@@ -193,18 +245,7 @@ impl CpuBuffer<'_> {
     /// The address of the buffer.
     #[inline]
     pub(in crate::net) fn address(&self) -> *mut c_void {
-        // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
-        let page = unsafe { bindings::page_address(self.buffer.page_of(self.layout)) };
-
-        page.wrapping_byte_add(self.buffer.offset(self.layout))
-    }
-
-    /// The same of a buffer that is a whole page, as those of a pool of `layout` are: one that is
-    /// not has another address.
-    #[inline]
-    pub(in crate::net) fn address_of_page(&self, layout: Layout) -> *mut c_void {
-        // SAFETY: The page is valid by the type invariants; page pools do not use high memory.
-        unsafe { bindings::page_address(self.buffer.page_of(layout)) }
+        self.buffer.address(self.layout)
     }
 
     /// The received bytes.
@@ -247,20 +288,8 @@ impl CpuBuffer<'_> {
     /// Gives the buffer up, as a frame for `napi_build_skb_list()`.
     #[inline(always)]
     pub(in crate::net) fn into_frame(self) -> bindings::napi_build_frame {
-        // The frame owns the page from here on.
-        let this = ManuallyDrop::new(self);
-
-        bindings::napi_build_frame {
-            page: this.buffer.tagged.as_ptr().cast(),
-            // CAST: It was a `u32`.
-            size: this.layout.size() as u32,
-            hash: 0,
-            len: this.len,
-            headroom: this.layout.headroom(),
-            vlan_tci: 0,
-            metasize: 0,
-            flags: 0,
-        }
+        self.buffer
+            .into_frame(self.layout, self.layout.headroom(), self.len)
     }
 
     /// Takes back the buffer of a frame.

@@ -115,6 +115,12 @@ impl Layout {
         self.headroom
     }
 
+    /// Number of bytes in front of the C side's `struct skb_shared_info`.
+    #[inline]
+    pub(in crate::net) const fn shared_info(self) -> usize {
+        self.size() - Self::TAILROOM
+    }
+
     /// Number of bytes that the device may write.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]

@@ -163,6 +163,30 @@ impl RxSlots {
         // and no other access to it.
         unsafe { self.buffers.byte_add(offset).as_mut() }
     }
+
+    /// Takes the words and the buffer of a descriptor that is done, by its second word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::buffer`].
+    #[inline(always)]
+    unsafe fn take(&self, place: Place, status: u64) -> Option<(u64, u64, DeviceBuffer)> {
+        // A descriptor that the NIC does not own has no buffer: this is an old done bit.
+        //
+        // SAFETY: By the safety requirements.
+        let buffer = unsafe { self.buffer(place) }.take()?;
+        // The NIC wrote the first word and the buffer before the second word.
+        barrier::dma_mb(barrier::Read);
+        // Half of this word may be from before the NIC's write.
+        //
+        // SAFETY: By the safety requirements.
+        #[cfg(not(CONFIG_64BIT))]
+        let status = unsafe { self.desc.second(place) };
+        // SAFETY: By the safety requirements.
+        let info = unsafe { self.desc.first(place) };
+
+        Some((info, status, buffer))
+    }
 }
 
 /// A receive ring: descriptors with their buffers.
@@ -490,25 +514,14 @@ impl<F: RxFormat> RxRing<F> {
     /// this is netpoll.
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<Polling<'a, 'p, F>> {
-        Self::poll_with(&self.slots, &mut self.next_done, &mut self.pool, cx)
-    }
+        let receiver = self.pool.receiver(cx)?;
 
-    /// As [`Self::poll`], with these fields of the handle.
-    #[inline(always)]
-    fn poll_with<'a, 'p>(
-        slots: &'a RxSlots,
-        next_done: &'a mut usize,
-        pool: &'a mut PagePool,
-        cx: &'p Poll<'_>,
-    ) -> Result<Polling<'a, 'p, F>> {
-        let receiver = pool.receiver(cx)?;
-
-        // INVARIANT: The instance is being polled, longer than `'p`. The handle's fields are
-        // borrowed exclusively, and by the type invariants there is no other handle.
+        // INVARIANT: The instance is being polled, longer than `'p`. The handle is borrowed
+        // exclusively, and by the type invariants there is no other one.
         Ok(Polling {
-            slots,
-            position: *next_done,
-            next_done,
+            slots: &self.slots,
+            position: self.next_done,
+            next_done: &mut self.next_done,
             receiver,
             _format: PhantomData,
         })
@@ -563,30 +576,17 @@ impl<'p, F: RxFormat> Polling<'_, 'p, F> {
     /// As [`Self::next`]: the words of the descriptor, and its buffer.
     #[inline(always)]
     fn take(&mut self) -> Option<(u64, u64, DeviceBuffer)> {
-        let desc = &self.slots.desc;
-        let place = desc.place(self.position);
-
+        let place = self.slots.desc.place(self.position);
         // SAFETY: By the type invariants.
-        let status = unsafe { desc.second(place) };
+        let status = unsafe { self.slots.desc.second(place) };
         if status & F::DONE == 0 {
             return None;
         }
-        // A descriptor that the NIC does not own has no buffer: this is an old done bit.
-        //
-        // SAFETY: By the type invariants.
-        let buffer = unsafe { self.slots.buffer(place) }.take()?;
-        // The NIC wrote the first word and the buffer before the second word.
-        barrier::dma_mb(barrier::Read);
-        // Half of this word may be from before the NIC's write.
-        //
-        // SAFETY: By the type invariants.
-        #[cfg(not(CONFIG_64BIT))]
-        let status = unsafe { desc.second(place) };
-        // SAFETY: By the type invariants.
-        let info = unsafe { desc.first(place) };
+        // SAFETY: As above.
+        let taken = unsafe { self.slots.take(place, status) }?;
 
         self.position = self.position.wrapping_add(RingSlots::WORDS);
-        Some((info, status, buffer))
+        Some(taken)
     }
 }
 

@@ -213,6 +213,13 @@ impl RingSlots {
         self.mask / Self::WORDS + 1
     }
 
+    /// Whether all descriptors but one are in use, those from one position to another one. It is
+    /// not for more.
+    #[inline(always)]
+    pub(in crate::net) fn is_full(&self, done: usize, free: usize) -> bool {
+        free.wrapping_sub(done).wrapping_add(Self::WORDS) & self.mask == 0
+    }
+
     /// The place of the descriptor at a position.
     #[inline(always)]
     pub(in crate::net) fn place(&self, position: usize) -> Place {

@@ -2,14 +2,21 @@
 
 //! Frames that programs see.
 
-use super::fragments::Fragments;
+use super::fragments::{
+    self,
+    Fragments, //
+};
 
 use crate::{
     bindings,
     net::{
+        napi,
         page_pool::{
             fill_new,
-            CpuBuffer, //
+            CpuBuffer,
+            DeviceBuffer,
+            Layout,
+            RxFormat, //
         },
         rx_list::{
             Protocol,
@@ -17,12 +24,17 @@ use crate::{
             RxOffloads, //
         },
         skbuff::UniqueSkBuff, //
-    }, //
+    },
+    prelude::*, //
 };
 
 use core::{
-    mem,
-    ptr::NonNull, //
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 
 /// A received frame before it is a packet of the stack: `struct xdp_buff` in C.
@@ -30,55 +42,127 @@ use core::{
 /// It exists only within the run of the poll function that received it. If it is dropped, its pages
 /// go back to the pool.
 ///
+/// A word of flags stands for the list of its other buffers. In a driver's loop, the fields are in
+/// registers: a function that is not inlined gets a frame that was [moved](Self::moved).
+///
 /// # Invariants
 ///
-/// - The frame begins with `len` bytes, behind `headroom` bytes of `buffer`, the last `metasize` of
-///   which are metadata. It goes on in `fragments`, which are listed in `buffer`.
+/// - `buffer` is of a pool of the layout of `F`. The frame begins with `len` bytes, behind
+///   `headroom` bytes of it, the last `metasize` of which, at most 252, are metadata.
 /// - There is room for a `struct xdp_frame` in front of that, and for `struct skb_shared_info` at
 ///   the end of the buffer.
-pub struct XdpBuff<'p> {
-    // In front of the buffer, so that it is dropped first.
-    pub(super) fragments: Option<Fragments<'p>>,
-    pub(super) buffer: CpuBuffer<'p>,
-    pub(super) headroom: u16,
-    pub(super) len: u16,
-    pub(super) metasize: u8,
-    /// Those of the descriptor, for hints.
-    pub(super) words: [u64; 2],
+/// - `flags` are those of the `struct xdp_buff`. If they say so, the frame goes on in fragments,
+///   which are listed in the buffer, and of the same pool. The references to them are ours.
+pub struct XdpBuff<'p, F: RxFormat> {
+    pub(super) buffer: DeviceBuffer,
+    pub(super) headroom: u32,
+    pub(super) len: u32,
+    pub(super) metasize: u32,
+    pub(super) flags: u32,
+    _poll: PhantomData<&'p napi::Poll<'p>>,
+    // Invariant, as for `RxRing`.
+    _format: PhantomData<fn(F) -> F>,
 }
 
-impl<'p> XdpBuff<'p> {
-    /// The most headroom that a program expects.
-    pub(super) const HEADROOM: u16 = bindings::XDP_PACKET_HEADROOM as u16;
+/// That of frames with fragments.
+pub(super) const HAS_FRAGMENTS: u32 = bindings::xdp_buff_flags_XDP_FLAGS_HAS_FRAGS;
 
-    /// A frame as it was received, with the words of its descriptor. Its layout must have the
-    /// headroom.
+/// The most headroom that a program expects.
+pub(super) const HEADROOM: u16 = bindings::XDP_PACKET_HEADROOM as u16;
+
+impl<'p, F: RxFormat> XdpBuff<'p, F> {
+    /// A frame in one buffer, as it was received by a ring of this format.
     #[inline(always)]
-    pub(super) fn new(buffer: CpuBuffer<'p>, words: [u64; 2]) -> Self {
-        // INVARIANT: This is where the device has written so many bytes.
-        Self {
-            headroom: buffer.layout.headroom(),
-            len: buffer.len(),
-            metasize: 0,
-            words,
-            fragments: None,
-            buffer,
+    pub(super) fn new(buffer: CpuBuffer<'p>) -> Self {
+        // SAFETY: This is where the device has written so many bytes.
+        unsafe {
+            Self::from_parts(
+                F::LAYOUT.headroom().into(),
+                buffer.len().into(),
+                0,
+                0,
+                buffer.buffer,
+            )
         }
+    }
+
+    /// A frame in these buffers.
+    ///
+    /// # Safety
+    ///
+    /// The type invariants must be true for them, in a poll function of `'p`.
+    #[inline(always)]
+    pub(super) unsafe fn from_parts(
+        headroom: u32,
+        len: u32,
+        metasize: u32,
+        flags: u32,
+        buffer: DeviceBuffer,
+    ) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self {
+            buffer,
+            headroom,
+            len,
+            metasize,
+            flags,
+            _poll: PhantomData,
+            _format: PhantomData,
+        }
+    }
+
+    /// Gives the frame up: to the one who gets the first buffer, with the list of the others.
+    #[inline(always)]
+    pub(super) fn into_buffer(self) -> DeviceBuffer {
+        let this = ManuallyDrop::new(self);
+
+        // SAFETY: It is taken once, as `this` is not dropped.
+        unsafe { ptr::read(&this.buffer) }
+    }
+
+    /// The same, elsewhere: this one need not be in memory for a function that is not inlined.
+    #[inline(always)]
+    pub fn moved(self) -> Self {
+        let (headroom, len) = (self.headroom, self.len);
+        let (metasize, flags) = (self.metasize, self.flags);
+
+        // SAFETY: By the type invariants.
+        unsafe { Self::from_parts(headroom, len, metasize, flags, self.into_buffer()) }
+    }
+
+    /// Whether there are more buffers than the first one.
+    #[inline(always)]
+    pub(super) fn has_fragments(&self) -> bool {
+        self.flags & HAS_FRAGMENTS != 0
+    }
+
+    /// The list of the other buffers, if there are any.
+    #[inline]
+    fn info(&self) -> Option<&bindings::skb_shared_info> {
+        self.has_fragments().then(|| {
+            // SAFETY: By the type invariants.
+            unsafe { &*fragments::info(self.buffer.address(F::LAYOUT), F::LAYOUT) }
+        })
     }
 
     /// The number of bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> u32 {
-        let rest = self.fragments.as_ref().map_or(0, Fragments::len);
-
-        u32::from(self.len) + rest
+        self.len + self.info().map_or(0, fragments::len)
     }
 
     /// The number of bytes in the first buffer.
     #[inline]
     pub fn head_len(&self) -> u16 {
-        self.len
+        // CAST: By the type invariants, it is within a page.
+        self.len as u16
+    }
+
+    /// Drops the frame, in a function of its own: this is for the rare case in a loop.
+    #[inline(always)]
+    pub fn discard(self) {
+        discard(self.moved());
     }
 
     /// Builds an SKB around the buffers, without copying, for a frame of which more is to be
@@ -87,55 +171,54 @@ impl<'p> XdpBuff<'p> {
     ///
     /// Returns [`None`] if there is no memory for it; the pages were returned to the pool.
     #[cold]
+    #[inline(never)]
     pub fn into_skb(self) -> Option<UniqueSkBuff> {
-        let size = self.buffer.layout.size();
+        // CAST: It was a `u32`.
+        let size = F::LAYOUT.size() as u32;
+        // The SKB has other fields there.
         let rest = self
-            .fragments
-            .as_ref()
-            .map_or((0, 0), |rest| (rest.count(), rest.len()));
+            .info()
+            .map(|info| (info.nr_frags, fragments::len(info)));
 
         // SAFETY: The buffer is ours, has the size given and enough room at its end. This is within
         // a poll, hence in softirq context.
-        //
-        // CAST: It was a `u32`.
-        let skb = unsafe { bindings::napi_build_skb(self.buffer.address(), size as u32) };
+        let skb = unsafe { bindings::napi_build_skb(self.buffer.address(F::LAYOUT), size) };
         let skb = NonNull::new(skb)?;
-        let Self {
-            fragments,
-            buffer,
-            headroom,
-            len,
-            metasize,
-            words: _,
-        } = self;
+        // The SKB owns the pages from here on.
+        let this = ManuallyDrop::new(self);
 
-        // The SKB owns the page from here on.
-        mem::forget(buffer);
         // SAFETY: The SKB is new, and by the type invariants, all of these are in the buffer. We
-        // own the only reference to it.
+        // own the only reference to it. The list is where the SKB has its own.
         unsafe {
-            fill_new(skb, headroom.into(), len.into());
-            if metasize != 0 {
-                bindings::skb_metadata_set(skb.as_ptr(), metasize);
+            fill_new(skb, this.headroom, this.len);
+            if this.metasize != 0 {
+                // CAST: By the type invariants.
+                bindings::skb_metadata_set(skb.as_ptr(), this.metasize as u8);
             }
-            if let Some(fragments) = fragments {
-                fragments.into_skb(skb.as_ptr(), rest.0, rest.1);
+            if let Some((count, len)) = rest {
+                bindings::xdp_update_skb_frags_info(
+                    skb.as_ptr(),
+                    count,
+                    len,
+                    u32::from(count) * size,
+                    this.flags,
+                );
             }
             Some(UniqueSkBuff::from_new(skb))
         }
     }
 
     /// Gives the buffer up, as a frame for `napi_build_skb_list()`. It must be the only one.
-    #[inline]
+    #[inline(always)]
     pub(in crate::net) fn into_frame(self) -> bindings::napi_build_frame {
-        let mut frame = bindings::napi_build_frame {
-            len: self.len,
-            headroom: self.headroom,
-            metasize: self.metasize,
-            ..self.buffer.into_frame()
-        };
+        // CAST: By the type invariants, they are within a page.
+        let (headroom, len) = (self.headroom as u16, self.len as u16);
+        // CAST: As above.
+        let metasize = self.metasize as u8;
+        let mut frame = self.into_buffer().into_frame(F::LAYOUT, headroom, len);
 
-        if self.metasize != 0 {
+        frame.metasize = metasize;
+        if metasize != 0 {
             // CAST: The flags fit into 8 bits.
             frame.flags |= bindings::NAPI_BUILD_METADATA as u8;
         }
@@ -143,22 +226,51 @@ impl<'p> XdpBuff<'p> {
     }
 }
 
+impl<F: RxFormat> Drop for XdpBuff<'_, F> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.has_fragments() {
+            // SAFETY: By the type invariants. The buffer is dropped after this.
+            unsafe { give_back(self.buffer.address(F::LAYOUT), F::LAYOUT) };
+        }
+    }
+}
+
+/// See [`XdpBuff::discard`].
+#[cold]
+#[inline(never)]
+fn discard<F: RxFormat>(buff: XdpBuff<'_, F>) {
+    drop(buff);
+}
+
+/// Gives fragments back to their pool.
+///
+/// # Safety
+///
+/// As for [`Fragments::take`].
+#[cold]
+#[inline(never)]
+unsafe fn give_back(first: *mut c_void, layout: Layout) {
+    // SAFETY: By the safety requirements.
+    drop(unsafe { Fragments::take(first, layout) });
+}
+
 impl RxList<'_> {
     /// Puts a frame on the list that a program has let pass: where the program has left it, and
     /// with its metadata. See [`Self::push_buffer`].
-    #[inline]
-    pub fn push_xdp(
+    #[inline(always)]
+    pub fn push_xdp<F: RxFormat>(
         &mut self,
-        buff: XdpBuff<'_>,
+        buff: XdpBuff<'_, F>,
         protocol: Protocol,
         verified: bool,
         offloads: RxOffloads,
     ) {
-        if u32::from(buff.len) < bindings::ETH_HLEN {
+        if buff.len < bindings::ETH_HLEN {
             return;
         }
-        if buff.fragments.is_some() {
-            return self.push_alone_xdp(buff, None, protocol, verified, offloads);
+        if buff.has_fragments() {
+            return self.push_alone_xdp(buff.moved(), None, protocol, verified, offloads);
         }
         // SAFETY: By the type invariants, the frame is in the buffer that it owns, which has room
         // for what an SKB has behind it. Its length was just checked.
@@ -168,22 +280,23 @@ impl RxList<'_> {
     /// As [`Self::push_xdp`], of a frame that was received at that time, in nanoseconds of the
     /// clock of the NIC.
     #[inline]
-    pub fn push_xdp_with_time(
+    pub fn push_xdp_with_time<F: RxFormat>(
         &mut self,
-        buff: XdpBuff<'_>,
+        buff: XdpBuff<'_, F>,
         time: u64,
         protocol: Protocol,
         verified: bool,
         offloads: RxOffloads,
     ) {
-        self.push_alone_xdp(buff, Some(time), protocol, verified, offloads);
+        self.push_alone_xdp(buff.moved(), Some(time), protocol, verified, offloads);
     }
 
     /// Builds the SKB of a frame that is not as most are at once.
     #[cold]
-    fn push_alone_xdp(
+    #[inline(never)]
+    fn push_alone_xdp<F: RxFormat>(
         &mut self,
-        buff: XdpBuff<'_>,
+        buff: XdpBuff<'_, F>,
         time: Option<u64>,
         protocol: Protocol,
         verified: bool,

@@ -8,42 +8,27 @@
 
 use crate::{
     bindings,
-    net::{
-        napi,
-        page_pool::{
-            CpuBuffer,
-            Layout, //
-        }, //
-    }, //
+    net::page_pool::{
+        DeviceBuffer,
+        Layout, //
+    },
+    prelude::*, //
 };
 
-use core::{
-    marker::PhantomData,
-    mem,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 
-/// The fragments of a frame. They go back to their pool with it.
-///
-/// # Invariants
-///
-/// `info` is in the first buffer of a frame, which is longer there than `self`, and lists
-/// fragments: pages of the same pool as that buffer, which has `layout`. A reference to each of
-/// them is ours, except for the first `taken`.
-pub(super) struct Fragments<'p> {
-    info: NonNull<bindings::skb_shared_info>,
-    layout: Layout,
-    /// Those of the `struct xdp_buff`.
-    flags: u32,
-    taken: u8,
-    _poll: PhantomData<&'p napi::Poll<'p>>,
+/// Where the fragments of a frame are listed. Its first buffer begins at that address, and is of a
+/// pool of `layout`.
+#[inline]
+pub(super) fn info(first: *mut c_void, layout: Layout) -> *mut bindings::skb_shared_info {
+    first.wrapping_byte_add(layout.shared_info()).cast()
 }
 
-/// A buffer with a part of a frame, which begins at an offset.
-pub(super) struct Part<'p> {
-    pub(super) buffer: CpuBuffer<'p>,
-    pub(super) offset: u16,
-    pub(super) len: u16,
+/// The number of bytes in the fragments of a frame that is no SKB.
+#[inline]
+pub(super) fn len(info: &bindings::skb_shared_info) -> u32 {
+    // SAFETY: As long as there is no SKB, the field is in use.
+    unsafe { info.__bindgen_anon_2.__bindgen_anon_1.xdp_frags_size }
 }
 
 /// The flags of a frame.
@@ -53,35 +38,39 @@ pub(super) fn flags(raw: &mut bindings::xdp_buff) -> &mut u32 {
     unsafe { &mut raw.__bindgen_anon_1.__bindgen_anon_1.flags }
 }
 
-impl<'p> Fragments<'p> {
-    /// Takes over the fragments of a frame, if there are any. No flag is set afterwards.
+/// The fragments of a frame, which are taken one by one. Those that are not go back to their pool.
+///
+/// # Invariants
+///
+/// `info` is in the first buffer of a frame, which is longer there than `self`, and lists
+/// fragments: pages of the same pool as that buffer. A reference to each of them is ours, except
+/// for the first `taken`.
+pub(super) struct Fragments {
+    info: NonNull<bindings::skb_shared_info>,
+    taken: u8,
+}
+
+/// A buffer with a part of a frame, which begins at an offset.
+pub(super) struct Part {
+    pub(super) buffer: DeviceBuffer,
+    pub(super) offset: u16,
+    pub(super) len: u16,
+}
+
+impl Fragments {
+    /// Takes over the fragments of a frame.
     ///
     /// # Safety
     ///
-    /// `raw` must describe a frame in buffers of a pool of `layout`, during a poll of `'p`. Its
-    /// fragments become ours, which the first buffer has to outlive.
-    pub(super) unsafe fn take(raw: &mut bindings::xdp_buff, layout: Layout) -> Option<Self> {
-        let flags = mem::take(flags(raw));
-
-        if flags & bindings::xdp_buff_flags_XDP_FLAGS_HAS_FRAGS == 0 {
-            return None;
-        }
+    /// `first` must be the address of the first buffer of a frame with fragments, of a pool of
+    /// `layout`. They become ours, which that buffer has to outlive.
+    pub(super) unsafe fn take(first: *mut c_void, layout: Layout) -> Self {
         // INVARIANT: By the safety requirements.
-        Some(Self {
-            // SAFETY: By the safety requirements.
-            info: NonNull::new(unsafe { bindings::xdp_get_shared_info_from_buff(raw) })?,
-            layout,
-            flags,
+        Self {
+            // SAFETY: It is in a buffer.
+            info: unsafe { NonNull::new_unchecked(info(first, layout)) },
             taken: 0,
-            _poll: PhantomData,
-        })
-    }
-
-    /// Gives them up: they are those of `raw`, which must describe the rest of the frame.
-    pub(super) fn lend(self, raw: &mut bindings::xdp_buff) {
-        *flags(raw) = self.flags;
-        // The list has them.
-        mem::forget(self);
+        }
     }
 
     fn info(&self) -> &bindings::skb_shared_info {
@@ -96,34 +85,11 @@ impl<'p> Fragments<'p> {
 
     /// The number of bytes in them.
     pub(super) fn len(&self) -> u32 {
-        // SAFETY: As long as this is no SKB, the field is in use.
-        unsafe { self.info().__bindgen_anon_2.__bindgen_anon_1.xdp_frags_size }
-    }
-
-    /// Gives them up, as those of an SKB that was built around the first buffer.
-    ///
-    /// # Safety
-    ///
-    /// `skb` must be that, new and ours alone. `len` and `count` must be what the functions of that
-    /// name have returned before it was built.
-    pub(super) unsafe fn into_skb(self, skb: *mut bindings::sk_buff, count: usize, len: u32) {
-        // SAFETY: By the safety requirements, and the list is where the SKB has its own.
-        unsafe {
-            bindings::xdp_update_skb_frags_info(
-                skb,
-                // CAST: It was a `u8`.
-                count as u8,
-                len,
-                // CAST: A few pages.
-                (count * self.layout.size()) as u32,
-                self.flags,
-            );
-        }
-        mem::forget(self);
+        len(self.info())
     }
 
     /// Takes the next one.
-    pub(super) fn next(&mut self) -> Option<Part<'p>> {
+    pub(super) fn next(&mut self) -> Option<Part> {
         let fragment = self.info().frags.get(usize::from(self.taken))?;
         if self.taken >= self.info().nr_frags {
             return None;
@@ -136,28 +102,16 @@ impl<'p> Fragments<'p> {
         // INVARIANT: This one is not ours any more.
         self.taken += 1;
         Some(Part {
-            // SAFETY: By the type invariants, and `self` exists during the poll only.
-            buffer: unsafe { CpuBuffer::of_fragment(page, self.layout) },
+            // SAFETY: By the type invariants.
+            buffer: unsafe { DeviceBuffer::new(page) },
             offset,
             len,
         })
     }
 }
 
-impl Drop for Fragments<'_> {
-    #[inline(always)]
+impl Drop for Fragments {
     fn drop(&mut self) {
-        // By value: with a reference, all frames would have to be in memory for the sake of those
-        // that have fragments.
-        give_back(Self { ..*self });
+        while self.next().is_some() {}
     }
-}
-
-/// Gives fragments back to their pool.
-#[cold]
-#[inline(never)]
-fn give_back(fragments: Fragments<'_>) {
-    let mut fragments = mem::ManuallyDrop::new(fragments);
-
-    while fragments.next().is_some() {}
 }

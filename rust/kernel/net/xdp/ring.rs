@@ -3,12 +3,16 @@
 //! Receive rings whose frames programs see.
 
 use super::{
+    buff::{
+        HAS_FRAGMENTS,
+        HEADROOM, //
+    },
+    flags,
     hints::{
         Context,
         Hints, //
     },
     rxq::RxqInfo,
-    Fragments,
     Program,
     XdpBuff, //
 };
@@ -35,8 +39,9 @@ use crate::{
                 }, //
             },
             AnyRxRing,
-            CpuBuffer,
+            DeviceBuffer,
             Polling,
+            Received,
             RxRing, //
         },
         queue::RingSize, //
@@ -46,8 +51,7 @@ use crate::{
 
 use core::{
     mem,
-    ops::Deref,
-    ptr::NonNull, //
+    ops::Deref, //
 };
 
 /// An [`RxRing`] whose frames are seen by programs, if there is one, with a ring of its own for
@@ -57,15 +61,16 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `rxq` points to a description of the queue that belongs to the NAPI instance of `ring`, which
+/// `context` describes the queue with memory that belongs to the NAPI instance of `ring`, which
 /// keeps it as long as it keeps the memory of `ring`, and is registered with its pool. `tx` was
 /// made for `ring`.
 pub struct XdpRing<F: XdpFormat> {
     ring: RxRing<F>,
-    tx: TxRing<F>,
-    rxq: NonNull<bindings::xdp_rxq_info>,
+    pub(super) tx: TxRing<F>,
+    /// The frame that a program sees.
+    pub(super) context: Context,
     /// The number of buffers that were given back to the ring, and that the NIC was not told of.
-    recycled: usize,
+    pub(super) recycled: usize,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
@@ -91,7 +96,7 @@ impl<F: XdpFormat> XdpRing<F> {
     ) -> Result<Self> {
         const {
             assert!(
-                F::LAYOUT.headroom() >= XdpBuff::HEADROOM,
+                F::LAYOUT.headroom() >= HEADROOM,
                 "programs expect 256 bytes of headroom"
             );
             assert!(
@@ -105,12 +110,19 @@ impl<F: XdpFormat> XdpRing<F> {
         // CAST: It was a `u32`.
         let size = F::LAYOUT.size() as u32;
         let rxq = RxqInfo::attach(napi, Some(ring.page_pool()), size)?;
+        let mut raw = bindings::xdp_buff::default();
 
+        // SAFETY: The description is valid.
+        unsafe { bindings::xdp_init_buff(&mut raw, size, rxq.as_ptr()) };
         // INVARIANT: `napi` owns all of them, and there is no other handle to the rings.
         Ok(Self {
             ring,
             tx,
-            rxq,
+            context: Context {
+                raw,
+                words: [0; 2],
+                offered: Hints::default(),
+            },
             recycled: 0,
         })
     }
@@ -168,29 +180,16 @@ impl<F: XdpFormat> XdpRing<F> {
     /// As [`RxRing::poll`].
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<XdpPolling<'a, 'p, F>> {
-        let ring = self.ring.poll_recycling(cx)?;
+        let sync = self.ring.poll_recycling(cx)?;
+
         // SAFETY: The instance is being polled, and not by netpoll.
         unsafe { self.tx.complete() };
-        let mut raw = bindings::xdp_buff::default();
-
-        // SAFETY: By the type invariants, the description is valid, since the instance is being
-        // polled.
-        //
-        // CAST: It was a `u32`.
-        unsafe {
-            bindings::xdp_init_buff(&mut raw, F::LAYOUT.size() as u32, self.rxq.as_ptr());
-        }
-        // INVARIANT: By the type invariants.
+        self.context.offered = Hints::default();
+        // INVARIANT: Just checked.
         Ok(XdpPolling {
-            ring,
-            tx: &mut self.tx,
+            ring: self,
+            sync,
             cx,
-            context: Context {
-                raw,
-                words: [0; 2],
-                offered: Hints::default(),
-            },
-            recycled: &mut self.recycled,
         })
     }
 
@@ -254,7 +253,7 @@ impl<F: XdpFormat> Deref for XdpRing<F> {
 }
 
 /// A descriptor that the NIC has completed.
-pub struct XdpReceived<'p> {
+pub struct XdpReceived<'p, F: XdpFormat> {
     /// The first word.
     pub info: u64,
     /// The second word.
@@ -262,14 +261,23 @@ pub struct XdpReceived<'p> {
     /// The frame; [`None`] if a length was zero or more than the NIC may write, or if there were
     /// more buffers than a frame can have. Then the frame may go on behind this descriptor: what is
     /// left of it has to be dropped, as far as [`XdpFormat::is_end`].
-    pub buff: Option<XdpBuff<'p>>,
+    pub buff: Option<XdpBuff<'p, F>>,
+}
+
+/// The next frame of a ring, or the way to take it.
+pub enum XdpNext<'p, F: XdpFormat> {
+    /// A frame in one buffer.
+    One(XdpReceived<'p, F>),
+    /// The first descriptor of a frame in several buffers, which was not taken: see
+    /// [`XdpPolling::next_of_several`].
+    Several,
 }
 
 /// The decision of a program on a frame, with what is left of that.
 #[must_use = "a frame that is to pass would be dropped"]
-pub enum Verdict<'p> {
+pub enum Verdict<'p, F: XdpFormat> {
     /// It goes to the stack, see [`RxList::push_xdp`](crate::net::rx_list::RxList::push_xdp).
-    Pass(XdpBuff<'p>),
+    Pass(XdpBuff<'p, F>),
     /// It was dropped.
     Dropped,
     /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
@@ -286,29 +294,44 @@ pub enum Verdict<'p> {
 ///
 /// # Invariants
 ///
-/// The memory that `context.raw` refers to is the description of the receive queue of `ring`, which
-/// is valid. No flag is set in it, except while a frame in several buffers is a program's. `tx` was
-/// made for the ring.
+/// - The instance of `ring` is being polled, longer than `'p`, and not by netpoll. `sync` is what
+///   that ring has returned for it.
+/// - The frame that the context describes has no flags, except while one with fragments is a
+///   program's.
 pub struct XdpPolling<'a, 'p, F: XdpFormat> {
-    pub(super) ring: Recycling<'a, 'p, F>,
-    pub(super) tx: &'a mut TxRing<F>,
+    // By one pointer, at which a driver's loop finds all that it needs for a frame.
+    pub(super) ring: &'a mut XdpRing<F>,
+    sync: bool,
     cx: &'p Poll<'p>,
-    pub(super) context: Context,
-    recycled: &'a mut usize,
 }
 
 impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
+    /// The receive ring, and the transmit ring.
+    #[inline(always)]
+    pub(super) fn rings(&mut self) -> (Recycling<'_, 'p, F>, &mut TxRing<F>) {
+        let XdpRing { ring, tx, .. } = &mut *self.ring;
+
+        // SAFETY: By the type invariants.
+        (unsafe { ring.recycling(self.sync) }, tx)
+    }
+
+    /// The receive ring alone.
+    #[inline(always)]
+    pub(super) fn rx(&mut self) -> Recycling<'_, 'p, F> {
+        self.rings().0
+    }
+
     /// Completes a descriptor of the transmit ring, as the NIC does, for tests.
     #[cfg(CONFIG_KUNIT)]
     pub(in crate::net) fn write_back_tx(&self, index: usize, status: u64) {
         // SAFETY: The instance is being polled.
-        unsafe { self.tx.write_back(index, status) };
+        unsafe { self.ring.tx.write_back(index, status) };
     }
 
     /// Lets programs have these hints. Without this, they have none.
     #[inline]
     pub fn offer(&mut self, hints: Hints) {
-        self.context.offered = hints;
+        self.ring.context.offered = hints;
     }
 
     /// Takes the next frame, if the NIC is done with all of its descriptors. The words are those of
@@ -317,57 +340,98 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
     )]
-    #[inline(always)]
-    pub fn next(&mut self) -> Option<XdpReceived<'p>> {
-        let done = self.ring.next()?;
-
-        if !F::is_end(done.status) {
-            return self.next_of_several(done);
+    #[inline]
+    pub fn next(&mut self) -> Option<XdpReceived<'p, F>> {
+        match self.next_of_one()? {
+            XdpNext::One(received) => Some(received),
+            XdpNext::Several => self.next_of_several(),
         }
-        Some(XdpReceived {
-            info: done.info,
-            status: done.status,
-            buff: done
-                .buffer
-                .map(|buffer| XdpBuff::new(buffer, [done.info, done.status])),
-        })
     }
 
-    /// Has a program decide on a frame, and does what it wants.
+    /// As [`Self::next`], but a frame in several buffers is left to [`Self::next_of_several`]: a
+    /// driver's loop for the others is shorter then.
+    #[inline(always)]
+    pub fn next_of_one(&mut self) -> Option<XdpNext<'p, F>> {
+        let mut rx = self.rx();
+        let status = rx.next_status()?;
+
+        if !F::is_end(status) {
+            return Some(XdpNext::Several);
+        }
+        // SAFETY: It was just returned.
+        let Received {
+            info,
+            status,
+            buffer,
+        } = unsafe { rx.next_with(status) }?;
+        Some(XdpNext::One(XdpReceived {
+            info,
+            status,
+            buff: buffer.map(XdpBuff::new),
+        }))
+    }
+
+    /// Has a program decide on a frame, whose descriptor has these words, and does what it wants.
     ///
     /// The buffers of a dropped frame go back to the ring: [`XdpRing::refill`] tells of them.
     #[inline(always)]
-    pub fn run(&mut self, program: Program<'p>, buff: XdpBuff<'p>) -> Verdict<'p> {
-        let XdpBuff {
-            fragments,
-            buffer,
-            headroom,
-            len,
-            metasize,
-            words,
-        } = buff;
-        let start = buffer.address_of_page(F::LAYOUT);
-        let data = start.wrapping_byte_add(headroom.into());
-        let raw = &mut self.context.raw;
+    pub fn run(
+        &mut self,
+        program: Program<'p>,
+        buff: XdpBuff<'p, F>,
+        words: [u64; 2],
+    ) -> Verdict<'p, F> {
+        let start = buff.buffer.address(F::LAYOUT);
+        // CAST: `usize` has at least 32 bits wherever the kernel runs; in this function, too.
+        let data = start.wrapping_byte_add(buff.headroom as usize);
+        let Context { raw, .. } = &mut self.ring.context;
 
-        self.context.words = words;
         raw.data_hard_start = start;
         raw.data = data;
-        raw.data_end = data.wrapping_byte_add(len.into());
-        raw.data_meta = data.wrapping_byte_sub(metasize.into());
-        if let Some(fragments) = fragments {
-            return self.run_several(program, buffer, fragments);
+        raw.data_end = data.wrapping_byte_add(buff.len as usize);
+        raw.data_meta = data.wrapping_byte_sub(buff.metasize as usize);
+        self.ring.context.words = words;
+        let has_fragments = buff.has_fragments();
+        if has_fragments {
+            *self.flags() = buff.flags;
         }
-        // SAFETY: The context describes the frame.
-        match unsafe { self.act(program) } {
-            bindings::xdp_action_XDP_PASS => Verdict::Pass(self.passed(buffer, None)),
+        // One that has fragments was longer than the limit when the program was attached, or the
+        // NIC has made it up.
+        let action = if !has_fragments || program.takes_fragments() {
+            // SAFETY: The context describes the frame.
+            unsafe { self.act(program) }
+        } else {
+            bindings::xdp_action_XDP_ABORTED
+        };
+        let buffer = buff.into_buffer();
+
+        let verdict = match action {
+            bindings::xdp_action_XDP_PASS => Verdict::Pass(self.passed(buffer, has_fragments)),
             bindings::xdp_action_XDP_DROP => {
-                self.recycle(buffer);
+                self.recycle(buffer, has_fragments);
                 Verdict::Dropped
             }
-            bindings::xdp_action_XDP_TX => self.transmit(program, buffer),
-            other => self.run_rarely(program, buffer, other),
+            bindings::xdp_action_XDP_TX => match self.transmit(buffer, has_fragments) {
+                Ok(sent) => Verdict::Transmitted(sent),
+                Err(buffer) => {
+                    self.abort(program, buffer, action);
+                    Verdict::Aborted
+                }
+            },
+            // SAFETY: The program has run for this frame, in this context.
+            bindings::xdp_action_XDP_REDIRECT if unsafe { self.redirect(program) } => {
+                mem::forget(buffer);
+                Verdict::Redirected
+            }
+            _ => {
+                self.abort(program, buffer, action);
+                Verdict::Aborted
+            }
+        };
+        if has_fragments {
+            *self.flags() = 0;
         }
+        verdict
     }
 
     /// Runs a program with the frame that the context describes.
@@ -378,7 +442,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     #[inline(always)]
     pub(super) unsafe fn act(&mut self, program: Program<'p>) -> bindings::xdp_action {
         // The functions for hints read what is behind it.
-        let context = (&raw mut self.context).cast::<bindings::xdp_buff>();
+        let context = (&raw mut self.ring.context).cast::<bindings::xdp_buff>();
 
         // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll,
         // or there would be no buffer: so bottom halves are disabled, and the core has set the
@@ -387,74 +451,78 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), context) }
     }
 
-    /// The frame as a program has left it.
+    /// The flags of the frame that the context describes.
     #[inline(always)]
-    pub(super) fn passed(
-        &self,
-        buffer: CpuBuffer<'p>,
-        fragments: Option<Fragments<'p>>,
-    ) -> XdpBuff<'p> {
-        let (headroom, len) = self.ends();
-        let raw = &self.context.raw;
+    pub(super) fn flags(&mut self) -> &mut u32 {
+        flags(&mut self.ring.context.raw)
+    }
 
-        // INVARIANT: C has kept the ends of the frame and its metadata within these bounds.
-        XdpBuff {
-            headroom,
-            len,
-            // CAST: There are 252 bytes of metadata at most.
-            metasize: raw.data.addr().wrapping_sub(raw.data_meta.addr()) as u8,
-            words: self.context.words,
-            fragments,
-            buffer,
-        }
+    /// The frame as a program has left it, in that buffer.
+    #[inline(always)]
+    fn passed(&mut self, buffer: DeviceBuffer, has_fragments: bool) -> XdpBuff<'p, F> {
+        let flags = if has_fragments { *self.flags() } else { 0 };
+        let (headroom, len) = self.ends();
+        let raw = &self.ring.context.raw;
+        // CAST: C has kept the metadata within the buffer.
+        let metasize = raw.data.addr().wrapping_sub(raw.data_meta.addr()) as u32;
+
+        // SAFETY: C has kept the ends of the frame and its metadata within these bounds. What it
+        // has left of the fragments is listed in the buffer.
+        unsafe { XdpBuff::from_parts(headroom, len, metasize, flags, buffer) }
     }
 
     /// The number of bytes in front of the frame that a program has left, and in its first buffer.
     #[inline(always)]
-    pub(super) fn ends(&self) -> (u16, u16) {
-        let raw = &self.context.raw;
+    pub(super) fn ends(&self) -> (u32, u32) {
+        let raw = &self.ring.context.raw;
 
         // CAST: C has kept the ends of the frame within the buffer.
         (
-            raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u16,
-            raw.data_end.addr().wrapping_sub(raw.data.addr()) as u16,
+            raw.data.addr().wrapping_sub(raw.data_hard_start.addr()) as u32,
+            raw.data_end.addr().wrapping_sub(raw.data.addr()) as u32,
         )
     }
 
-    /// Gives a buffer back to the ring, or to its pool if there is no room.
+    /// Gives the buffers of the frame that the context describes back to the ring, or to the pool
+    /// if there is no room. `buffer` is the first one; the program may have freed the others.
     #[inline(always)]
-    pub(super) fn recycle(&mut self, buffer: CpuBuffer<'p>) {
-        *self.recycled += usize::from(self.ring.give_back(buffer));
+    fn recycle(&mut self, buffer: DeviceBuffer, has_fragments: bool) {
+        if has_fragments && *self.flags() & HAS_FRAGMENTS != 0 {
+            self.recycle_fragments();
+        }
+        self.give_back(buffer);
     }
 
-    /// Sends a frame back, as the program has left it.
+    /// Gives a buffer back to the ring, or to the pool if there is no room.
     #[inline(always)]
-    pub(super) fn transmit(&mut self, program: Program<'p>, buffer: CpuBuffer<'p>) -> Verdict<'p> {
+    pub(super) fn give_back(&mut self, buffer: DeviceBuffer) {
+        self.ring.recycled += usize::from(self.rx().give_back(buffer));
+    }
+
+    /// Sends a frame back, as the program has left it. Returns the number of bytes, or the buffer
+    /// if it cannot be sent.
+    #[inline(always)]
+    fn transmit(&mut self, buffer: DeviceBuffer, has_fragments: bool) -> Result<u32, DeviceBuffer> {
+        if has_fragments && *self.flags() & HAS_FRAGMENTS != 0 {
+            return self.transmit_several(buffer);
+        }
         let (headroom, len) = self.ends();
+        let (mut rx, tx) = self.rings();
 
         // SAFETY: By the type invariants, this is the transmit ring. C leaves the room for a
         // `struct skb_shared_info` behind the frame.
-        match unsafe { self.ring.transmit(self.tx, buffer, headroom, len) } {
-            Ok(sent) => Verdict::Transmitted(sent.into()),
-            Err(buffer) => self.run_rarely(program, buffer, bindings::xdp_action_XDP_TX),
-        }
+        //
+        // CAST: As there.
+        unsafe { rx.transmit(tx, buffer, headroom as u16, len as u16) }.map(u32::from)
     }
 
-    /// As [`Self::run`], of actions that take long in any case.
-    pub(super) fn run_rarely(
-        &mut self,
-        program: Program<'p>,
-        buffer: CpuBuffer<'p>,
-        action: bindings::xdp_action,
-    ) -> Verdict<'p> {
-        // SAFETY: The program has run for this frame, in this context.
-        if action == bindings::xdp_action_XDP_REDIRECT && unsafe { self.redirect(program) } {
-            mem::forget(buffer);
-            return Verdict::Redirected;
-        }
-        self.except(program, action);
-        self.recycle(buffer);
-        Verdict::Aborted
+    /// Drops a frame on which a program has failed, or wants what there is not.
+    #[cold]
+    #[inline(never)]
+    fn abort(&mut self, program: Program<'p>, buffer: DeviceBuffer, action: bindings::xdp_action) {
+        // SAFETY: By the type invariants, the device is valid.
+        unsafe { except((*self.ring.context.raw.rxq).dev, program, action) };
+        self.recycle(buffer, true);
     }
 
     /// Redirects a frame. If the result is true, C has it.
@@ -464,7 +532,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     /// The program must have run for the frame that the context describes, in this poll function,
     /// and nothing else must have access to it.
     pub(super) unsafe fn redirect(&mut self, program: Program<'p>) -> bool {
-        let raw = &mut self.context.raw;
+        let raw = &mut self.ring.context.raw;
 
         // SAFETY: By the safety requirements and the type invariants. If this succeeds, C has the
         // buffers, which go back to their pool by the registration of that. It may call
@@ -474,13 +542,6 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         // Also if it has failed: some copies of a frame for several devices may be on their way.
         self.cx.set_redirected();
         error == 0
-    }
-
-    /// Reports that a program has failed, or wants what there is not.
-    #[cold]
-    pub(super) fn except(&self, program: Program<'p>, action: bindings::xdp_action) {
-        // SAFETY: By the type invariants, the device is valid.
-        unsafe { except((*self.context.raw.rxq).dev, program, action) };
     }
 }
 

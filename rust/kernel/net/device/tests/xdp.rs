@@ -71,28 +71,32 @@ fn device_with(program: Program) -> Result<(XdpDevice, Program)> {
 }
 
 /// Completes a descriptor, and takes its frame.
-fn receive<'p>(ring: &mut XdpRing<Wide>, index: usize, cx: &'p Poll<'_>) -> Result<XdpBuff<'p>> {
+fn receive<'p>(
+    ring: &mut XdpRing<Wide>,
+    index: usize,
+    cx: &'p Poll<'_>,
+) -> Result<XdpBuff<'p, Wide>> {
     ring.write_back(cx, index, [0, done(60)]);
     ring.poll(cx)?.next().ok_or(ENODATA)?.buff.ok_or(EMSGSIZE)
 }
 
-/// Runs the program on a frame.
+/// Runs the program on a frame, which has no hints.
 fn run<'p>(
     polling: &mut XdpPolling<'_, 'p, Wide>,
     program: &Attachment,
-    buff: XdpBuff<'p>,
+    buff: XdpBuff<'p, Wide>,
     cx: &'p Poll<'_>,
-) -> Result<Verdict<'p>> {
-    Ok(polling.run(program.program(cx).ok_or(ENOENT)?, buff))
+) -> Result<Verdict<'p, Wide>> {
+    Ok(polling.run(program.program(cx).ok_or(ENOENT)?, buff, [0; 2]))
 }
 
 /// A frame that passes.
 fn pass<'p>(
     ring: &mut XdpRing<Wide>,
     program: &Attachment,
-    buff: XdpBuff<'p>,
+    buff: XdpBuff<'p, Wide>,
     cx: &'p Poll<'_>,
-) -> Result<XdpBuff<'p>> {
+) -> Result<XdpBuff<'p, Wide>> {
     match run(&mut ring.poll(cx)?, program, buff, cx)? {
         Verdict::Pass(buff) => Ok(buff),
         _ => Err(EACCES),

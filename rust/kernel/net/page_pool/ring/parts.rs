@@ -6,30 +6,21 @@
 //! with the last, where nothing else gets at them, and are taken together.
 
 use super::{
-    super::{
-        buffer::DeviceBuffer,
-        CpuBuffer,
-        Layout, //
-    },
+    super::CpuBuffer,
     recycling::Recycling,
     transmit::XdpFormat,
-    Polling,
     RxRing, //
 };
 use crate::{
     bindings,
     net::queue::RingSlots, //
 };
-use core::{
-    marker::PhantomData,
-    mem,
-    ptr::NonNull, //
-};
+use core::mem;
 
 /// The most buffers of a frame: the first one, and the fragments that it has room to list.
 const BUFFERS: usize = 1 + bindings::MAX_SKB_FRAGS as usize;
 
-/// The rest of a frame that goes on behind the descriptor that was taken.
+/// The rest of a frame that goes on behind the next descriptor.
 pub(in crate::net) enum Rest {
     /// The NIC is not done with it.
     Missing,
@@ -39,21 +30,21 @@ pub(in crate::net) enum Rest {
     Endless,
 }
 
-impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
+impl<F: XdpFormat> Recycling<'_, '_, F> {
     /// Looks for the end of a frame. The words are read again when its descriptors are taken: a NIC
     /// may have changed them.
     pub(in crate::net) fn rest(&self) -> Rest {
-        let Polling {
-            slots, position, ..
-        } = &self.polling;
+        let RxRing {
+            slots, next_done, ..
+        } = &*self.ring;
         let most = BUFFERS.min(RxRing::<F>::capacity(slots.desc.len()));
 
         for number in 1..most {
             let place = slots
                 .desc
-                .place(position.wrapping_add(RingSlots::position(number - 1)));
+                .place(next_done.wrapping_add(RingSlots::position(number)));
 
-            // SAFETY: By the type invariants of `Polling`, the memory exists.
+            // SAFETY: By the type invariants, the memory exists.
             let status = unsafe { slots.desc.second(place) };
             // SAFETY: As above, with no other access to the buffers.
             let is_done = status & F::DONE != 0 && unsafe { slots.buffer(place) }.is_some();
@@ -67,27 +58,9 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
         }
         Rest::Endless
     }
-
-    /// Puts the buffer back that [`Self::next`] has returned: the next one is the same again.
-    ///
-    /// # Safety
-    ///
-    /// Nothing must have been done with the ring since.
-    pub(in crate::net) unsafe fn put_back(&mut self, buffer: CpuBuffer<'p>) {
-        let polling = &mut self.polling;
-        let position = polling.position.wrapping_sub(RingSlots::WORDS);
-        let place = polling.slots.desc.place(position);
-
-        // There is none: no need to look for one to drop.
-        //
-        // SAFETY: By the type invariants, the memory exists, with no other access to the buffers.
-        mem::forget(unsafe { polling.slots.buffer(place) }.replace(buffer.buffer));
-        // INVARIANT: By the safety requirements, this is as it was.
-        polling.position = position;
-    }
 }
 
-impl<'p> CpuBuffer<'p> {
+impl CpuBuffer<'_> {
     /// Appends the buffer to a frame. If there is no room, it goes back to its pool, and the result
     /// is false.
     ///
@@ -113,26 +86,5 @@ impl<'p> CpuBuffer<'p> {
             mem::forget(self);
         }
         has_room
-    }
-
-    /// A buffer that was appended to a frame. Where its bytes are, the list knows: it has none for
-    /// others to see.
-    ///
-    /// # Safety
-    ///
-    /// `page` must come from the list, in a poll function of the pool's instance, with a reference
-    /// that becomes ours. `layout` must be that of its pool, of whole pages.
-    pub(in crate::net) unsafe fn of_fragment(
-        page: NonNull<bindings::page>,
-        layout: Layout,
-    ) -> Self {
-        // INVARIANT: By the safety requirements. No bytes are visible.
-        Self {
-            // SAFETY: As above.
-            buffer: unsafe { DeviceBuffer::new(page) },
-            layout,
-            len: 0,
-            _poll: PhantomData,
-        }
     }
 }

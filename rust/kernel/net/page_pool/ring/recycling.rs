@@ -4,10 +4,9 @@
 
 use super::{
     super::{
-        CpuBuffer,
+        DeviceBuffer,
         Receiver, //
     },
-    Polling,
     Received,
     RxFormat,
     RxRing, //
@@ -25,6 +24,7 @@ use crate::{
     prelude::*, //
 };
 use core::{
+    marker::PhantomData,
     mem,
     ptr::{
         self,
@@ -36,10 +36,12 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `next_free` is that of the ring of `polling`, and nothing else accesses it.
+/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll. `sync` is that of
+/// a [`Receiver`].
 pub(in crate::net) struct Recycling<'a, 'p, F: RxFormat> {
-    pub(super) polling: Polling<'a, 'p, F>,
-    next_free: &'a mut usize,
+    pub(super) ring: &'a mut RxRing<F>,
+    sync: bool,
+    _poll: PhantomData<&'p Poll<'p>>,
 }
 
 impl<F: RxFormat> RxRing<F> {
@@ -48,19 +50,27 @@ impl<F: RxFormat> RxRing<F> {
         self.pool.pool
     }
 
-    /// As [`Self::poll`], of a ring whose buffers are whole pages.
+    /// As [`Self::poll`], for [`Self::recycling`]. Returns whether pages have to be synced.
     #[inline]
-    pub(in crate::net) fn poll_recycling<'a, 'p>(
-        &'a mut self,
-        cx: &'p Poll<'_>,
-    ) -> Result<Recycling<'a, 'p, F>> {
+    pub(in crate::net) fn poll_recycling(&mut self, cx: &Poll<'_>) -> Result<bool> {
+        Ok(self.pool.receiver(cx)?.sync)
+    }
+
+    /// The ring in a poll function, whose buffers are whole pages.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::poll_recycling`] must have returned `sync` in a poll function of `'p`.
+    #[inline(always)]
+    pub(in crate::net) unsafe fn recycling<'p>(&mut self, sync: bool) -> Recycling<'_, 'p, F> {
         const { assert!(F::LAYOUT.per_page() == 1, "halves go to the NIC together") };
 
-        // INVARIANT: The handle is borrowed exclusively.
-        Ok(Recycling {
-            next_free: &mut self.next_free,
-            polling: Self::poll_with(&self.slots, &mut self.next_done, &mut self.pool, cx)?,
-        })
+        // INVARIANT: By the safety requirements.
+        Recycling {
+            ring: self,
+            sync,
+            _poll: PhantomData,
+        }
     }
 }
 
@@ -89,10 +99,66 @@ impl Receiver<'_, '_> {
 }
 
 impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
-    /// See [`Polling::next`].
+    /// Whether a buffer is of the pool of the ring.
+    #[inline(always)]
+    pub(super) fn is_ours(&self, buffer: &DeviceBuffer) -> bool {
+        ptr::eq(buffer.pool_of(F::LAYOUT), self.ring.pool.pool.as_ptr())
+    }
+
+    #[inline(always)]
+    pub(super) fn receiver(&mut self) -> Receiver<'_, 'p> {
+        // INVARIANT: By the type invariants.
+        Receiver {
+            pool: &mut self.ring.pool,
+            sync: self.sync,
+            _poll: PhantomData,
+        }
+    }
+
+    /// See [`Polling::next`](super::Polling::next).
     #[inline(always)]
     pub(in crate::net) fn next(&mut self) -> Option<Received<'p>> {
-        self.polling.next()
+        let status = self.next_status()?;
+
+        // SAFETY: It was just returned.
+        unsafe { self.next_with(status) }
+    }
+
+    /// The second word of the next descriptor, if the NIC is done with it.
+    #[inline(always)]
+    pub(in crate::net) fn next_status(&self) -> Option<u64> {
+        let RxRing {
+            slots, next_done, ..
+        } = &*self.ring;
+
+        // SAFETY: By the type invariants, the memory exists.
+        let status = unsafe { slots.desc.second(slots.desc.place(*next_done)) };
+
+        (status & F::DONE != 0).then_some(status)
+    }
+
+    /// As [`Self::next`], of a descriptor that is known to be done.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::next_status`] must have returned `status`, and nothing have been done with the ring
+    /// since.
+    #[inline(always)]
+    pub(in crate::net) unsafe fn next_with(&mut self, status: u64) -> Option<Received<'p>> {
+        let position = self.ring.next_done;
+        let slots = &self.ring.slots;
+        // SAFETY: By the type invariants, and the handle is borrowed exclusively.
+        let (info, status, buffer) = unsafe { slots.take(slots.desc.place(position), status) }?;
+
+        // INVARIANT: This descriptor has no buffer any more.
+        self.ring.next_done = position.wrapping_add(RingSlots::WORDS);
+        // SAFETY: The ring's buffers are from its pool, and the descriptor is done.
+        let buffer = unsafe { self.receiver().complete(F::LAYOUT, buffer, F::len(status)) };
+        Some(Received {
+            info,
+            status,
+            buffer,
+        })
     }
 
     /// Gives a buffer to the next descriptor that has none. The NIC has to be told of it.
@@ -100,34 +166,30 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
     /// It goes to its pool, and the result is false, if it is of another one, if all descriptors
     /// have buffers, or if it is of the memory for emergencies.
     #[inline(always)]
-    pub(in crate::net) fn give_back(&mut self, buffer: CpuBuffer<'p>) -> bool {
-        let Polling {
+    pub(in crate::net) fn give_back(&mut self, buffer: DeviceBuffer) -> bool {
+        let RxRing {
             slots,
-            position,
-            receiver,
+            next_done,
+            next_free,
             ..
-        } = &self.polling;
-        let in_use = self.next_free.wrapping_sub(*position);
-        let buffer = buffer.buffer;
+        } = &*self.ring;
 
         // SAFETY: The page is valid.
         let is_reserve = unsafe { bindings::page_is_pfmemalloc(buffer.page_of(F::LAYOUT)) };
-        if is_reserve
-            || in_use >= RingSlots::position(RxRing::<F>::capacity(slots.desc.len()))
-            || !ptr::eq(buffer.pool(), receiver.pool.pool.as_ptr())
-        {
+        if is_reserve || slots.desc.is_full(*next_done, *next_free) || !self.is_ours(&buffer) {
             return false;
         }
         let address = buffer.dma_address(F::LAYOUT);
         // As the pool would do: the program may have written to it.
         //
         // SAFETY: The page belongs to the pool.
-        unsafe { receiver.sync_for_device(address, F::LAYOUT.len()) };
-        let place = slots.desc.place(*self.next_free);
+        unsafe { self.receiver().sync_for_device(address, F::LAYOUT.len()) };
+        let (slots, position) = (self.ring.slots, self.ring.next_free);
+        let place = slots.desc.place(position);
 
         // This also clears the done bit of the descriptor's last use.
         //
-        // SAFETY: By the type invariants of `Polling`, the memory exists.
+        // SAFETY: By the type invariants, the memory exists.
         unsafe { slots.desc.write(place, [bus_address(address), 0]) };
         // There was none: no need to look for one to drop.
         //
@@ -135,7 +197,7 @@ impl<'p, F: RxFormat> Recycling<'_, 'p, F> {
         mem::forget(unsafe { slots.buffer(place) }.replace(buffer));
         // INVARIANT: This descriptor has got a buffer of the pool, and the NIC has all but one at
         // most.
-        *self.next_free = self.next_free.wrapping_add(RingSlots::WORDS);
+        self.ring.next_free = position.wrapping_add(RingSlots::WORDS);
         true
     }
 }

@@ -10,7 +10,7 @@
 use super::{
     super::{
         dma_address,
-        CpuBuffer, //
+        DeviceBuffer, //
     },
     recycling::Recycling,
     Places,
@@ -48,7 +48,6 @@ use core::{
         self,
         MaybeUninit, //
     },
-    ptr, //
 };
 
 /// The most pages that C takes back in one call: it has an array of this length on its stack.
@@ -234,6 +233,12 @@ impl<F: XdpFormat> TxRing<F> {
         Some(self.slots.desc.index(self.next_free))
     }
 
+    /// Whether there is no room for a frame: all descriptors but one can be in use.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.slots.desc.is_full(self.next_done, self.next_free)
+    }
+
     /// Number of frames that the NIC has, or is to get.
     #[inline]
     pub(in crate::net) fn in_use(&self) -> usize {
@@ -353,7 +358,7 @@ impl<F: XdpFormat> RxRing<F> {
     }
 }
 
-impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
+impl<F: XdpFormat> Recycling<'_, '_, F> {
     /// Whether a frame can be put on a ring, the first of whose `count` buffers this is. If it is
     /// of another pool, its mapping may go away earlier.
     ///
@@ -364,7 +369,7 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
     pub(in crate::net) unsafe fn can_transmit(
         &self,
         tx: &mut TxRing<F>,
-        buffer: &CpuBuffer<'p>,
+        buffer: &DeviceBuffer,
         count: usize,
     ) -> bool {
         // All but one can be in use.
@@ -374,11 +379,7 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
             // SAFETY: The instance is being polled, or there would be no `self`.
             unsafe { tx.complete() };
         }
-        tx.in_use() + count <= most
-            && ptr::eq(
-                buffer.buffer.pool(),
-                self.polling.receiver.pool.pool.as_ptr(),
-            )
+        tx.in_use() + count <= most && self.is_ours(buffer)
     }
 
     /// Puts a frame on a ring, `len` bytes behind `headroom` bytes of the buffer. The NIC has to be
@@ -393,19 +394,22 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
     /// with [`XdpFormat::MIN_LEN`] bytes behind its end.
     #[inline(always)]
     pub(in crate::net) unsafe fn transmit(
-        &self,
+        &mut self,
         tx: &mut TxRing<F>,
-        buffer: CpuBuffer<'p>,
+        buffer: DeviceBuffer,
         headroom: u16,
         len: u16,
-    ) -> Result<u16, CpuBuffer<'p>> {
-        // SAFETY: By the safety requirements.
-        if !unsafe { self.can_transmit(tx, &buffer, 1) } {
+    ) -> Result<u16, DeviceBuffer> {
+        if tx.is_full() {
+            // SAFETY: The instance is being polled, or there would be no `self`.
+            unsafe { tx.complete() };
+        }
+        if tx.is_full() || !self.is_ours(&buffer) {
             return Err(buffer);
         }
         if len < F::MIN_LEN {
             let end = buffer
-                .address()
+                .address(F::LAYOUT)
                 .wrapping_byte_add(usize::from(headroom) + usize::from(len));
             // SAFETY: By the safety requirements, there is room behind the frame, which is
             // exclusively ours.
@@ -426,22 +430,21 @@ impl<'p, F: XdpFormat> Recycling<'_, 'p, F> {
     /// same pool, with this ring. The part must be in the buffer.
     #[inline(always)]
     pub(in crate::net) unsafe fn transmit_part(
-        &self,
+        &mut self,
         tx: &mut TxRing<F>,
-        buffer: CpuBuffer<'p>,
+        buffer: DeviceBuffer,
         offset: u16,
         len: u16,
         total: u16,
         is_last: bool,
     ) {
-        let buffer = buffer.buffer;
         // SAFETY: The page is from a pool with `PP_FLAG_DMA_MAP`.
         let address = unsafe { dma_address(buffer.page_of(F::LAYOUT)) } + DmaAddress::from(offset);
 
         // The program may have written to it.
         //
         // SAFETY: The page belongs to the pool.
-        unsafe { self.polling.receiver.sync_for_device(address, len) };
+        unsafe { self.receiver().sync_for_device(address, len) };
         let words = F::tx_descriptor(bus_address(address), len, total, is_last);
         let place = tx.slots.desc.place(tx.next_free);
         // SAFETY: By the safety requirements and the type invariants, the memory exists.

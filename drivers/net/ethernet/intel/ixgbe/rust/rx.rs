@@ -83,6 +83,8 @@ const REFILL_BATCH: usize = 32;
 #[derive(Default)]
 pub(crate) struct Received {
     packets: usize,
+    /// Those of them that the stack does not get.
+    consumed: usize,
     /// Frames that there was no memory for. They are part of the budget as well.
     lost: usize,
     /// Whether the NIC had not written back any more.
@@ -427,9 +429,9 @@ impl<S: Source> Ring<S> {
 
             packets += received.packets;
             left = left.saturating_sub(received.packets + received.lost);
-            // It has, if the sender waits for answers and got the first ones: these frames need no
-            // interrupt.
-            if left == 0 || received.packets == 0 || !filled {
+            // It has, if the sender waits for answers of the stack and got the first ones: these
+            // frames need no interrupt.
+            if left == 0 || received.packets == received.consumed || !filled {
                 break received.has_drained && filled;
             }
         };
@@ -456,6 +458,7 @@ impl Received {
         let packets = (budget - left).saturating_sub(lost.frames);
         Self {
             packets,
+            consumed: 0,
             lost: lost.frames,
             // Else the budget has ended the loop.
             has_drained: left != 0,

@@ -96,11 +96,29 @@ fn ask_for(
     let mut polling = ring.poll(cx)?;
 
     polling.offer(offered);
-    let buff = polling.next().ok_or(ENODATA)?.buff.ok_or(EMSGSIZE)?;
-    check(matches!(
-        run(&mut polling, program, buff, cx)?,
-        Verdict::Pass(_)
-    ))
+    let (buff, words) = next(&mut polling)?;
+    ask_about(&mut polling, buff, words, program, cx).map(drop)
+}
+
+/// Takes a frame, with the words of its descriptor.
+fn next<'p>(polling: &mut XdpPolling<'_, 'p, Wide>) -> Result<(XdpBuff<'p, Wide>, [u64; 2])> {
+    let next = polling.next().ok_or(ENODATA)?;
+
+    Ok((next.buff.ok_or(EMSGSIZE)?, [next.info, next.status]))
+}
+
+/// Has a program ask for the hints of a frame, and let it pass.
+fn ask_about<'p>(
+    polling: &mut XdpPolling<'_, 'p, Wide>,
+    buff: XdpBuff<'p, Wide>,
+    words: [u64; 2],
+    program: &Attachment,
+    cx: &'p Poll<'_>,
+) -> Result<XdpBuff<'p, Wide>> {
+    match polling.run(program.program(cx).ok_or(ENOENT)?, buff, words) {
+        Verdict::Pass(buff) => Ok(buff),
+        _ => Err(EACCES),
+    }
 }
 
 #[macros::kunit_tests(rust_net_xdp_hints)]
@@ -159,20 +177,18 @@ mod cases {
             }
             let mut polling = ring.poll(cx)?;
             polling.offer(OFFERED);
-            let mut next = || polling.next().ok_or(ENODATA)?.buff.ok_or(EMSGSIZE);
-            let buffs = [next()?, next()?, next()?];
+            let frames = [
+                next(&mut polling)?,
+                next(&mut polling)?,
+                next(&mut polling)?,
+            ];
 
-            for (buff, hash) in buffs.into_iter().zip(7..) {
-                let Verdict::Pass(buff) = run(&mut polling, program, buff, cx)? else {
-                    return Err(EACCES);
-                };
+            for ((buff, words), hash) in frames.into_iter().zip(7..) {
+                let buff = ask_about(&mut polling, buff, words, program, cx)?;
                 check(answers()[1] == hash)?;
                 // Another program is told the same.
                 ANSWERS[1].store(0, Relaxed);
-                check(matches!(
-                    run(&mut polling, program, buff, cx)?,
-                    Verdict::Pass(_)
-                ))?;
+                ask_about(&mut polling, buff, words, program, cx)?;
                 check(answers()[1] == hash)?;
             }
             Ok(())

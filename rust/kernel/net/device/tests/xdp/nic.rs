@@ -99,6 +99,7 @@ const QUEUES: usize = 2;
 pub(super) const MAX_MTU: u32 = 3000;
 const LEN: RingSize = RingSize::of::<16>();
 
+#[expect(clippy::large_enum_variant, reason = "there are few of them")]
 pub(super) enum Ring {
     Plain(RxRing<Narrow>),
     /// With a second one of the same instance.

@@ -24,7 +24,7 @@ fn transmit<'p>(
     program: &Attachment,
     index: usize,
     cx: &'p Poll<'_>,
-) -> Result<Verdict<'p>> {
+) -> Result<Verdict<'p, Wide>> {
     let buff = receive(ring, index, cx)?;
 
     run(&mut ring.poll(cx)?, program, buff, cx)
@@ -117,7 +117,7 @@ mod cases {
                 sent(ring, first, 15, cx)?;
                 // The next poll takes them back, with a program or without one.
                 if first % 2 == 0 {
-                    drop(ring.poll(cx)?);
+                    ring.poll(cx)?;
                 } else {
                     drop(ring.poll_without(cx)?);
                 }
@@ -137,12 +137,12 @@ mod cases {
             sent(ring, 0, 2, cx)?;
             // Not in its turn.
             sent(ring, 3, 1, cx)?;
-            drop(ring.poll(cx)?);
+            ring.poll(cx)?;
             check(ring.tx_in_use() == 2)?;
             check(ring.tx().frame(ring, cx, 1).is_none())?;
             check(ring.tx().frame(ring, cx, 2).is_some())?;
             sent(ring, 2, 1, cx)?;
-            drop(ring.poll(cx)?);
+            ring.poll(cx)?;
             check(ring.tx_in_use() == 0)
         })
     }
@@ -164,7 +164,6 @@ mod cases {
             let mut polling = ring.poll(cx)?;
             polling.write_back_tx(0, SENT);
             let verdict = run(&mut polling, program, buff, cx)?;
-            drop(polling);
             check(matches!(verdict, Verdict::Transmitted(60)))?;
             check(ring.tx_in_use() == 15)
         })

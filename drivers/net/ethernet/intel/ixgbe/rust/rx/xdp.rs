@@ -20,14 +20,20 @@ use kernel::{
         },
         page_pool::Assembler,
         queue::RingSize,
-        rx_list::RxList,
+        rx_list::{
+            RxList,
+            RxOffloads, //
+        },
         xdp::{
             Attachment,
             Hashed,
             HintFormat,
             Program,
             Verdict,
+            XdpBuff,
+            XdpNext,
             XdpPolling,
+            XdpReceived,
             XdpRing, //
         }, //
     },
@@ -183,88 +189,155 @@ fn run<'p>(
     budget: usize,
     counters: &PollCounters,
 ) -> Received {
-    let mut left = budget;
-    let mut bytes = 0;
-    let mut unverified = 0;
-    let mut dropped = 0;
-    let mut transmitted = 0;
-    let mut transmitted_bytes = 0;
-    let mut redirected = 0;
+    let mut run = Run {
+        program,
+        frames,
+        list,
+        wanted,
+        counters,
+        left: budget,
+        bytes: 0,
+        good: 0,
+        dropped: 0,
+        transmitted: 0,
+        transmitted_bytes: 0,
+        redirected: 0,
+        aborted: 0,
+    };
 
     ring.offer(wanted.hints());
-    while left != 0 {
-        let Some(done) = ring.next() else {
-            break;
-        };
+    while run.left != 0 {
+        match ring.next_of_one() {
+            Some(XdpNext::One(frame)) => run.take(&mut ring, frame),
+            Some(XdpNext::Several) if run.take_several(&mut ring) => (),
+            _ => break,
+        }
+    }
+    run.finish(budget)
+}
+
+/// A run of the loop: for whom it is, and what has become of the frames.
+struct Run<'a, 'b, 'p> {
+    program: Program<'p>,
+    frames: &'a mut Assembler,
+    list: &'a mut RxList<'b>,
+    wanted: Wanted<'a>,
+    counters: &'a PollCounters,
+    left: usize,
+    bytes: u64,
+    /// Of those that pass, the frames whose checksum the NIC has verified.
+    good: u64,
+    dropped: u64,
+    transmitted: u64,
+    transmitted_bytes: u64,
+    redirected: u64,
+    aborted: u64,
+}
+
+impl<'p> Run<'_, '_, 'p> {
+    /// Has the program see a frame.
+    #[inline(always)]
+    fn take(&mut self, ring: &mut XdpPolling<'_, 'p, Xdp>, frame: XdpReceived<'p, Xdp>) {
         let words = Words {
-            status: RxStatus::from_raw(done.status),
-            info: RxInfo::from_raw(done.info),
+            status: RxStatus::from_raw(frame.status),
+            info: RxInfo::from_raw(frame.info),
         };
         let Words { status, info } = words;
-        let buff = match done.buff {
-            Some(buff)
-                if status.is_whole()
-                    && buff.head_len() >= HEADER_LEN
-                    && frames.is_between_frames() =>
-            {
-                buff
+        let Some(buff) = frame.buff else {
+            return self.refuse(status);
+        };
+        // Damaged, the rest of a frame that began before there was a program, or one that the NIC
+        // lies about.
+        if !status.is_whole() || buff.head_len() < HEADER_LEN || !self.frames.is_between_frames() {
+            buff.discard();
+            return self.refuse(status);
+        }
+
+        self.left -= 1;
+        self.bytes += u64::from(buff.len());
+        let time = self.wanted.take_time(status);
+        match ring.run(self.program, buff, [frame.info, frame.status]) {
+            // Fast path, as without a program: there is nothing to report but the checksum.
+            Verdict::Pass(buff) if status.is_ordinary() && !info.has_hash() => {
+                let verified = self.wanted.is_verified(status);
+
+                self.good += u64::from(verified);
+                self.list
+                    .push_xdp(buff, info.protocol(), verified, RxOffloads::default());
             }
-            // Damaged, the rest of a frame that began before there was a program, or one that the
-            // NIC lies about.
-            _ => {
-                frames::refuse(frames, status, counters);
-                continue;
+            Verdict::Pass(buff) => self.pass(buff.moved(), words, time),
+            Verdict::Dropped => self.dropped += 1,
+            Verdict::Transmitted(len) => {
+                self.transmitted += 1;
+                self.transmitted_bytes += u64::from(len);
             }
+            Verdict::Redirected => self.redirected += 1,
+            Verdict::Aborted => self.aborted += 1,
+        }
+    }
+
+    /// As [`Self::take`], of the next frame, which is in several buffers. Returns false if the NIC
+    /// is not done with all of them.
+    #[cold]
+    #[inline(never)]
+    fn take_several(&mut self, ring: &mut XdpPolling<'_, 'p, Xdp>) -> bool {
+        let Some(frame) = ring.next_of_several() else {
+            return false;
         };
 
-        left -= 1;
-        bytes += u64::from(buff.len());
-        let time = wanted.take_time(status);
-        match ring.run(program, buff) {
-            Verdict::Pass(buff) => {
-                let verified = frames::is_verified(words, wanted, counters);
-                let (protocol, offloads) = (info.protocol(), wanted.offloads(words));
+        self.take(ring, frame);
+        true
+    }
 
-                unverified += u64::from(!verified);
-                match time {
-                    None => list.push_xdp(buff, protocol, verified, offloads),
-                    Some(time) => {
-                        list.push_xdp_with_time(buff, time, protocol, verified, offloads);
-                    }
-                }
-            }
-            Verdict::Dropped => {
-                unverified += 1;
-                dropped += 1;
-            }
-            Verdict::Transmitted(len) => {
-                unverified += 1;
-                transmitted += 1;
-                transmitted_bytes += u64::from(len);
-            }
-            Verdict::Redirected => {
-                unverified += 1;
-                redirected += 1;
-            }
-            Verdict::Aborted => {
-                unverified += 1;
-                counters.rx_xdp_aborted.add(1);
+    /// Moves a frame to the list.
+    #[inline(never)]
+    fn pass(&mut self, buff: XdpBuff<'p, Xdp>, words: Words, time: Option<u64>) {
+        let verified = frames::is_verified(words, self.wanted, self.counters);
+        let (protocol, offloads) = (words.info.protocol(), self.wanted.offloads(words));
+
+        self.good += u64::from(verified);
+        match time {
+            None => self.list.push_xdp(buff, protocol, verified, offloads),
+            Some(time) => {
+                self.list
+                    .push_xdp_with_time(buff, time, protocol, verified, offloads);
             }
         }
     }
 
-    if dropped != 0 {
-        counters.rx_xdp_dropped.add(dropped);
+    /// Drops a frame that the program does not see.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, status: RxStatus) {
+        frames::refuse(self.frames, status, self.counters);
     }
-    if transmitted != 0 {
-        counters.rx_xdp_transmitted.add(transmitted);
-        counters.tx_packets.add(transmitted);
-        counters.tx_bytes.add(transmitted_bytes);
+
+    /// The totals of all frames that were taken of a budget.
+    #[inline(always)]
+    fn finish(self, budget: usize) -> Received {
+        let Self { counters, left, .. } = self;
+        let unverified = (budget - left) as u64 - self.good;
+
+        if self.dropped != 0 {
+            counters.rx_xdp_dropped.add(self.dropped);
+        }
+        if self.transmitted != 0 {
+            counters.rx_xdp_transmitted.add(self.transmitted);
+            counters.tx_packets.add(self.transmitted);
+            counters.tx_bytes.add(self.transmitted_bytes);
+        }
+        if self.redirected != 0 {
+            counters.rx_xdp_redirected.add(self.redirected);
+        }
+        if self.aborted != 0 {
+            counters.rx_xdp_aborted.add(self.aborted);
+        }
+        Received {
+            // CAST: It is not more than the budget.
+            consumed: (self.dropped + self.transmitted + self.redirected + self.aborted) as usize,
+            ..Received::of(self.list, counters, budget, left, self.bytes, unverified)
+        }
     }
-    if redirected != 0 {
-        counters.rx_xdp_redirected.add(redirected);
-    }
-    Received::of(list, counters, budget, left, bytes, unverified)
 }
 
 #[kunit_tests(ixgbe_rust_xdp)]
