@@ -29,18 +29,23 @@
 
 mod frame;
 mod ring;
+mod polling;
 mod tx;
 
 pub use crate::net::napi::XskPool;
 
 pub use self::{
     frame::XskFrame,
-    ring::{
+    polling::{
         XskPolling,
         XskReceived,
         XskRefilled,
         XskRing,
         XskVerdict, //
+    ring::{
+        XskRefilled,
+        XskRing, //
+    },
     },
     tx::XskSent, //
 };

@@ -2,13 +2,10 @@
 
 //! Receive rings with memory of users.
 
-use super::{
-    tx::{
-        Sent,
-        TxSide,
-        XskSent, //
-    },
-    XskFrame, //
+use super::tx::{
+    Sent,
+    TxSide,
+    XskSent, //
 };
 
 use crate::{
@@ -34,10 +31,7 @@ use crate::{
             RingSlots, //
         },
         xdp::{
-            hints::Hints,
-            ring::except,
             rxq::RxqInfo,
-            Program,
             XdpFormat, //
         }, //
     },
@@ -146,15 +140,15 @@ impl Drop for XskMemory {
 /// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
 ///   the ring has.
 pub struct XskRing<F: XdpFormat> {
-    slots: RingSlots,
+    pub(super) slots: RingSlots,
     held: NonNull<Held>,
     /// The descriptor that the NIC completes next.
-    next_done: usize,
+    pub(super) next_done: usize,
     /// The descriptor that is given to the NIC next.
     next_free: usize,
-    tx: TxSide<F>,
-    pool: Arc<XskPool>,
-    rxq: NonNull<bindings::xdp_rxq_info>,
+    pub(super) tx: TxSide<F>,
+    pub(super) pool: Arc<XskPool>,
+    pub(super) rxq: NonNull<bindings::xdp_rxq_info>,
     napi: napi::Id,
     addresses: [u64; 2],
     /// A NIC may have got the addresses.
@@ -284,7 +278,7 @@ impl<F: XdpFormat> XskRing<F> {
     ///
     /// The instance must have the memory, and `place` be one of this ring.
     #[inline(always)]
-    unsafe fn held(&mut self, place: Place) -> &mut Held {
+    pub(super) unsafe fn held(&mut self, place: Place) -> &mut Held {
         // SAFETY: By the type invariants and the safety requirements.
         unsafe { self.held.byte_add(place.offset::<Held>()).as_mut() }
     }
@@ -323,7 +317,7 @@ impl<F: XdpFormat> XskRing<F> {
     /// Checks that `cx` is the poll function of the instance, and not netpoll. Then the pool is
     /// ours, and has this queue in its description.
     #[inline]
-    fn check(&mut self, cx: &Poll<'_>) -> Result {
+    pub(super) fn check(&mut self, cx: &Poll<'_>) -> Result {
         if cx.napi().id() != self.napi {
             return Err(EINVAL);
         }
@@ -476,179 +470,6 @@ impl<F: XdpFormat> XskRing<F> {
             unsafe { bindings::xsk_set_tx_need_wakeup(self.pool.as_raw()) };
         }
         Ok(())
-    }
-
-    /// Starts to take what the NIC has received. Takes back what it has sent.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::refill`].
-    #[inline]
-    pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<XskPolling<'a, 'p, F>> {
-        self.check(cx)?;
-        // SAFETY: Just checked.
-        unsafe { self.tx.complete(&self.pool) };
-        // INVARIANT: As above.
-        Ok(XskPolling {
-            ring: self,
-            cx,
-            offered: Hints::default(),
-        })
-    }
-}
-
-/// A descriptor that the NIC has completed.
-pub struct XskReceived<'p> {
-    /// The first word.
-    pub info: u64,
-    /// The second word.
-    pub status: u64,
-    /// The frame; [`None`] if the length was zero or more than the NIC may write.
-    pub frame: Option<XskFrame<'p>>,
-}
-
-/// The decision of a program on a frame, with what is left of that.
-#[must_use = "a frame that is to pass would be dropped"]
-pub enum XskVerdict<'p> {
-    /// It goes to the stack.
-    Pass(XskFrame<'p>),
-    /// It was dropped.
-    Dropped,
-    /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
-    /// [`XskRing::take_tx_tail`].
-    Transmitted(u32),
-    /// It went to a socket, or, as a copy, to another device or CPU.
-    Redirected,
-    /// It was dropped, as the program has failed, or wants what there is no room for, as in the
-    /// ring of a socket. Users can trace this (`xdp:xdp_exception`).
-    Aborted,
-}
-
-/// A ring that is being polled.
-///
-/// # Invariants
-///
-/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll.
-pub struct XskPolling<'a, 'p, F: XdpFormat> {
-    ring: &'a mut XskRing<F>,
-    cx: &'p Poll<'p>,
-    offered: Hints,
-}
-
-impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
-    /// Lets programs have these hints of the frames that are taken from now on. Without this, they
-    /// have none.
-    #[inline]
-    pub fn offer(&mut self, hints: Hints) {
-        self.offered = hints;
-    }
-
-    /// Takes the next descriptor, if the NIC is done with it.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "an iterator would be borrowed by a `for` loop"
-    )]
-    #[inline(always)]
-    pub fn next(&mut self) -> Option<XskReceived<'p>> {
-        let ring = &mut *self.ring;
-        let place = ring.slots.place(ring.next_done);
-
-        // SAFETY: By the type invariants, the instance has the memory.
-        let status = unsafe { ring.slots.second(place) };
-        if status & F::DONE == 0 {
-            return None;
-        }
-        // A descriptor that the NIC does not own has no frame: this is an old done bit.
-        //
-        // SAFETY: As above.
-        let buff = unsafe { ring.held(place) }.take()?;
-        // The NIC wrote the first word and the frame before the second word.
-        barrier::dma_mb(barrier::Read);
-        // Half of this word may be from before the NIC's write.
-        //
-        // SAFETY: As above.
-        #[cfg(not(CONFIG_64BIT))]
-        let status = unsafe { ring.slots.second(place) };
-        // SAFETY: As above.
-        let info = unsafe { ring.slots.first(place) };
-
-        // INVARIANT: It has no frame.
-        ring.next_done = ring.next_done.wrapping_add(RingSlots::WORDS);
-        // SAFETY: It is of the pool of this ring, which has given it up.
-        let mut frame = unsafe { XskFrame::new(buff) };
-        let len = F::len(status);
-        let is_valid = len != 0 && u32::from(len) <= ring.pool.frame_len();
-
-        if is_valid {
-            // SAFETY: Just checked, and the descriptor is done.
-            unsafe { frame.received(len, [info, status], self.offered) };
-        }
-        Some(XskReceived {
-            info,
-            status,
-            frame: is_valid.then_some(frame),
-        })
-    }
-
-    /// Has a program decide on a frame, and does what it wants.
-    #[inline(always)]
-    pub fn run(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
-        // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll:
-        // so bottom halves are disabled, and the core has set the context of programs that
-        // redirect. The frame is ours, as far as it is not the user's.
-        match unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), frame.as_raw()) } {
-            bindings::xdp_action_XDP_REDIRECT => self.redirect(program, frame),
-            bindings::xdp_action_XDP_PASS => XskVerdict::Pass(frame),
-            bindings::xdp_action_XDP_DROP => XskVerdict::Dropped,
-            bindings::xdp_action_XDP_TX => self.send_back(program, frame),
-            other => self.abort(program, other),
-        }
-    }
-
-    /// Redirects a frame.
-    #[inline]
-    fn redirect(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
-        let raw = frame.as_raw();
-
-        // SAFETY: The program has run for this frame, in this poll function, and the frame has the
-        // description of this queue. C may call `ndo_xdp_xmit()` of any device, which has no way to
-        // this ring.
-        let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
-
-        // Also if it has failed: some copies of a frame for several devices may be on their way.
-        self.cx.set_redirected();
-        if error != 0 {
-            // C may have given the frame back. To do so again, as this does, changes nothing.
-            drop(frame);
-            return self.abort(program, bindings::xdp_action_XDP_REDIRECT);
-        }
-        // C has it.
-        let _ = frame.into_raw();
-        XskVerdict::Redirected
-    }
-
-    /// Sends a frame back, as the program has left it.
-    fn send_back(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
-        let XskRing { tx, pool, .. } = &mut *self.ring;
-
-        // SAFETY: By the type invariants. The frame is of the pool of a ring that is being polled,
-        // of which there is one.
-        match unsafe { tx.send_back(pool, frame) } {
-            Ok(len) => XskVerdict::Transmitted(len.into()),
-            Err(frame) => {
-                drop(frame);
-                self.abort(program, bindings::xdp_action_XDP_TX)
-            }
-        }
-    }
-
-    /// Reports that a program has failed, or wants what there is not.
-    #[cold]
-    fn abort(&self, program: Program<'p>, action: bindings::xdp_action) -> XskVerdict<'p> {
-        // SAFETY: By the type invariants, the description of the queue is valid, and so is the
-        // device.
-        unsafe { except((*self.ring.rxq.as_ptr()).dev, program, action) };
-        XskVerdict::Aborted
     }
 }
 
