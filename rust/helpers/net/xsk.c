@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/dma-mapping.h>
+#include <linux/filter.h>
 #include <net/xdp_sock_drv.h>
 
 #ifdef CONFIG_PAGE_POOL
@@ -67,6 +68,17 @@ rust_helper_xsk_buff_raw_dma_sync_for_device(struct xsk_buff_pool *pool,
 					     dma_addr_t dma, size_t size)
 {
 	xsk_buff_raw_dma_sync_for_device(pool, dma, size);
+}
+
+__rust_helper struct bpf_redirect_info *rust_helper_bpf_net_ctx_get_ri(void)
+{
+	return bpf_net_ctx_get_ri();
+}
+
+__rust_helper struct xdp_frame *
+rust_helper_xdp_convert_buff_to_frame(struct xdp_buff *xdp)
+{
+	return xdp_convert_buff_to_frame(xdp);
 }
 
 #ifndef CONFIG_XDP_SOCKETS

@@ -10,9 +10,12 @@ use crate::{
             Poll, //
         },
         skbuff::UniqueSkBuff,
-        xdp::hints::{
-            Context,
-            Hints, //
+        xdp::{
+            frame::XdpFrame,
+            hints::{
+                Context,
+                Hints, //
+            }, //
         }, //
     },
     prelude::*, //
@@ -124,6 +127,21 @@ impl<'p> XskFrame<'p> {
     #[inline]
     fn lens(&self) -> (usize, usize) {
         let buff = self.buff.as_ptr();
+
+    /// Copies it into a page of its own, for other devices and CPUs. C gives the memory of the user
+    /// back.
+    ///
+    /// Returns [`None`] if there is no memory for that, or if the frame is longer than a page. Then
+    /// it goes back to its pool.
+    pub(super) fn into_copy(self) -> Option<XdpFrame> {
+        // SAFETY: By the type invariants, this is a frame of a queue with such memory.
+        let copy = unsafe { bindings::xdp_convert_buff_to_frame(self.as_raw()) };
+        let copy = NonNull::new(copy)?;
+
+        let _ = self.into_raw();
+        // SAFETY: The copy is new, and ours.
+        Some(unsafe { XdpFrame::from_raw(copy) })
+    }
 
         // SAFETY: By the type invariants. C has kept the ends of the frame within it.
         unsafe {

@@ -13,6 +13,7 @@ use crate::{
         napi::Poll,
         queue::RingSlots,
         xdp::{
+            frame::XdpFrame,
             hints::Hints,
             ring::except,
             Program,
@@ -21,6 +22,11 @@ use crate::{
     },
     prelude::*,
     sync::barrier, //
+};
+
+use core::ptr::{
+    self,
+    NonNull, //
 };
 
 impl<F: XdpFormat> XskRing<F> {
@@ -151,26 +157,66 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         }
     }
 
-    /// Redirects a frame.
+    /// Redirects a frame: to a socket, or a copy to another device or CPU.
     #[inline]
     fn redirect(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
-        let raw = frame.as_raw();
-
-        // SAFETY: The program has run for this frame, in this poll function, and the frame has the
-        // description of this queue. C may call `ndo_xdp_xmit()` of any device, which has no way to
-        // this ring.
-        let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
+        // SAFETY: This is a poll function, with the context of programs that redirect.
+        let map = unsafe { (*bindings::bpf_net_ctx_get_ri()).map_type };
+        let is_redirected = if map == bindings::bpf_map_type_BPF_MAP_TYPE_XSKMAP {
+            self.to_socket(program, frame)
+        } else {
+            self.copy(program, frame)
+        };
 
         // Also if it has failed: some copies of a frame for several devices may be on their way.
         self.cx.set_redirected();
+        if is_redirected {
+            XskVerdict::Redirected
+        } else {
+            self.abort(program, bindings::xdp_action_XDP_REDIRECT)
+        }
+    }
+
+    /// Gives a frame to the socket that the program wants. Returns whether that has it.
+    #[inline]
+    fn to_socket(&self, program: Program<'p>, frame: XskFrame<'p>) -> bool {
+        let raw = frame.as_raw();
+
+        // SAFETY: The program has run for this frame, in this poll function, and the frame has the
+        // description of this queue.
+        let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
+
         if error != 0 {
             // C may have given the frame back. To do so again, as this does, changes nothing.
-            drop(frame);
-            return self.abort(program, bindings::xdp_action_XDP_REDIRECT);
+            return false;
         }
         // C has it.
         let _ = frame.into_raw();
-        XskVerdict::Redirected
+        true
+    }
+
+    /// Redirects a copy of a frame. Returns whether it is on its way.
+    ///
+    /// C would lose the copy that it makes in `xdp_do_redirect()` if that fails.
+    fn copy(&self, program: Program<'p>, frame: XskFrame<'p>) -> bool {
+        let raw = frame.as_raw();
+        // Without one, C traces that.
+        let copy = frame
+            .into_copy()
+            .map_or(ptr::null_mut(), |copy| copy.into_raw().as_ptr());
+
+        // SAFETY: The program has run for this frame, in this poll function, and the description is
+        // there, with that of this queue. The copy is ours; if this succeeds, C has it. It may call
+        // `ndo_xdp_xmit()` of any device, which has no way to this ring.
+        let error = unsafe {
+            bindings::xdp_do_redirect_frame((*(*raw).rxq).dev, raw, copy, program.as_raw())
+        };
+
+        if error != 0 {
+            // SAFETY: C has left it to us.
+            drop(NonNull::new(copy).map(|copy| unsafe { XdpFrame::from_raw(copy) }));
+        }
+        error == 0
     }
 
     /// Sends a frame back, as the program has left it.
