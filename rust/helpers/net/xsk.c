@@ -4,6 +4,8 @@
 #include <linux/filter.h>
 #include <net/xdp_sock_drv.h>
 
+#include "../../../net/xdp/xdp_umem.h"
+
 #ifdef CONFIG_PAGE_POOL
 
 __rust_helper int rust_helper_xsk_pool_dma_map(struct xsk_buff_pool *pool,
@@ -81,7 +83,18 @@ rust_helper_xdp_convert_buff_to_frame(struct xdp_buff *xdp)
 	return xdp_convert_buff_to_frame(xdp);
 }
 
-#ifndef CONFIG_XDP_SOCKETS
+#ifdef CONFIG_XDP_SOCKETS
+__rust_helper void rust_helper_xdp_get_umem(struct xdp_umem *umem)
+{
+	xdp_get_umem(umem);
+}
+
+__rust_helper void rust_helper_xdp_put_umem(struct xdp_umem *umem,
+					    bool defer_cleanup)
+{
+	xdp_put_umem(umem, defer_cleanup);
+}
+#else
 __rust_helper void rust_helper_xsk_tx_completed(struct xsk_buff_pool *pool,
 						u32 nb_entries)
 {

@@ -4,17 +4,31 @@
 
 use crate::{
     bindings,
+    error::to_result,
     prelude::*,
     sync::{
         atomic::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        static_lock_class,
+        Arc,
+        Mutex, //
     }, //
 };
 
 use core::ptr::NonNull;
+#[cfg(CONFIG_XDP_SOCKETS)]
+use core::{
+    mem::{
+        self,
+        MaybeUninit, //
+    },
+    ptr, //
+};
+
+/// The pool syncs what needs that, not the mapping.
+const MAPPING: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
 
 /// The frames of a user's sockets, which are bound to a queue: `struct xsk_buff_pool` in C.
 ///
@@ -27,6 +41,8 @@ use core::ptr::NonNull;
 ///   It is set to false with the lock of the device's operations held, when no ring is in use by
 ///   an instance that is enabled.
 /// - `rings` is the number of rings with this pool. It does not grow when `takes_rings` is false.
+/// - If there are rings when the pool goes, `kept` has the memory until there are none.
+#[pin_data]
 pub struct XskPool {
     raw: NonNull<bindings::xsk_buff_pool>,
     dev: *mut bindings::net_device,
@@ -35,7 +51,12 @@ pub struct XskPool {
     rings: Atomic<u32>,
     takes_rings: Atomic<bool>,
     is_there: Atomic<bool>,
+    #[pin]
+    kept: Mutex<Option<Kept>>,
 }
+
+/// The name of a lock class, see [`ATTACHED`](super::ATTACHED).
+static KEPT: &CStr = c"napi::Kept";
 
 // SAFETY: A pool is not tied to a thread. What accesses it asks for what it takes.
 unsafe impl Send for XskPool {}
@@ -48,7 +69,7 @@ impl XskPool {
     ///
     /// # Safety
     ///
-    /// `raw` must be valid, bound to that queue and mapped, until [`Self::end`].
+    /// `raw` must be valid, bound to that queue and [mapped](Self::map), until [`Self::end`].
     pub(in crate::net) unsafe fn new(
         raw: NonNull<bindings::xsk_buff_pool>,
         dev: *mut bindings::net_device,
@@ -56,7 +77,7 @@ impl XskPool {
         frame_len: u32,
     ) -> Result<Arc<Self>> {
         // INVARIANT: By the safety requirements. There is no ring.
-        let this = Self {
+        let this = pin_init!(Self {
             raw,
             dev,
             queue,
@@ -64,9 +85,30 @@ impl XskPool {
             rings: Atomic::new(0),
             takes_rings: Atomic::new(false),
             is_there: Atomic::new(true),
-        };
+            kept <- Mutex::new(None, KEPT, static_lock_class!()),
+        });
 
-        Ok(Arc::new(this, GFP_KERNEL)?)
+        Arc::pin_init(this, GFP_KERNEL)
+    }
+
+    /// Maps the memory for a device, until [`Self::end`], or until [`Self::unmap`].
+    ///
+    /// # Safety
+    ///
+    /// The pool must be there, and `parent` be valid. RTNL must be held.
+    pub(in crate::net) unsafe fn map(&self, parent: NonNull<bindings::device>) -> Result {
+        // SAFETY: By the safety requirements.
+        to_result(unsafe { bindings::xsk_pool_dma_map(self.as_raw(), parent.as_ptr(), MAPPING) })
+    }
+
+    /// Removes the mapping of a pool that was never in use.
+    ///
+    /// # Safety
+    ///
+    /// It must have been mapped. RTNL must be held.
+    pub(in crate::net) unsafe fn unmap(&self) {
+        // SAFETY: By the safety requirements.
+        unsafe { bindings::xsk_pool_dma_unmap(self.as_raw(), MAPPING) };
     }
 
     /// The number of bytes of a frame that the NIC may write.
@@ -95,9 +137,12 @@ impl XskPool {
         Ok(())
     }
 
-    /// A ring is gone.
+    /// A ring is gone. Process context; if the pool is not there any more, with RTNL held.
     pub(in crate::net) fn remove_ring(&self) {
-        self.rings.fetch_sub(1, Relaxed);
+        if self.rings.fetch_sub(1, Relaxed) == 1 {
+            // Dropped when the lock is not held.
+            let _kept = self.kept.lock().take();
+        }
     }
 
     /// The number of rings.
@@ -120,14 +165,99 @@ impl XskPool {
         self.take_rings(false);
     }
 
-    /// The pool is about to go.
+    /// The pool is about to go. If there are rings, whose NIC did not stop, its memory stays pinned
+    /// and mapped as long as they do.
     ///
     /// # Safety
     ///
-    /// The lock of the device's operations must be held. After [`Self::leave`], all rings must have
-    /// gone that instances have which are enabled, or will be again.
+    /// RTNL and the lock of the device's operations must be held. After [`Self::leave`], all rings
+    /// must have gone that instances have which are enabled, or will be again.
     pub(in crate::net) unsafe fn end(&self) {
         // INVARIANT: By the safety requirements.
         self.is_there.store(false, Relaxed);
+        if self.rings() == 0 {
+            // SAFETY: C keeps the pool, and the memory is mapped.
+            unsafe { self.unmap() };
+        } else {
+            // SAFETY: As above.
+            *self.kept.lock() = Some(unsafe { Kept::take(self.raw, self.dev) });
+        }
+    }
+}
+
+/// The memory of a pool that is gone, which a NIC may still access.
+///
+/// # Invariants
+///
+/// A reference to `umem` is ours, which has a mapping for `dev`, counted for us, and the addresses
+/// of that are ours, as those of a pool are.
+#[cfg(CONFIG_XDP_SOCKETS)]
+struct Kept {
+    umem: NonNull<bindings::xdp_umem>,
+    dev: *mut bindings::net_device,
+    addresses: *mut bindings::dma_addr_t,
+}
+
+/// In place of it: kernels without such sockets have no pools.
+#[cfg(not(CONFIG_XDP_SOCKETS))]
+struct Kept;
+
+#[cfg(CONFIG_XDP_SOCKETS)]
+impl Kept {
+    /// Takes the memory of a pool over.
+    ///
+    /// # Safety
+    ///
+    /// The pool must be valid, and mapped for `dev`. RTNL must be held.
+    unsafe fn take(pool: NonNull<bindings::xsk_buff_pool>, dev: *mut bindings::net_device) -> Self {
+        let pool = pool.as_ptr();
+
+        // SAFETY: By the safety requirements, the pool has memory.
+        let (umem, addresses) = unsafe {
+            let umem = NonNull::new_unchecked((*pool).umem);
+
+            bindings::xdp_get_umem(umem.as_ptr());
+            // The pool is as one without a mapping, for C.
+            (umem, mem::replace(&mut (*pool).dma_pages, ptr::null_mut()))
+        };
+
+        // INVARIANT: The pool has given up its share of the mapping.
+        Self {
+            umem,
+            dev,
+            addresses,
+        }
+    }
+}
+
+#[cfg(not(CONFIG_XDP_SOCKETS))]
+impl Kept {
+    /// # Safety
+    ///
+    /// There must be such a pool, which there is not.
+    unsafe fn take(_: NonNull<bindings::xsk_buff_pool>, _: *mut bindings::net_device) -> Self {
+        Self
+    }
+}
+
+// SAFETY: The memory can be unmapped and given up by any task that holds RTNL.
+#[cfg(CONFIG_XDP_SOCKETS)]
+unsafe impl Send for Kept {}
+
+#[cfg(CONFIG_XDP_SOCKETS)]
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // C takes the mapping from a pool: this one has nothing else.
+        //
+        // SAFETY: Zeroes are values of all its fields.
+        let mut pool = unsafe { MaybeUninit::<bindings::xsk_buff_pool>::zeroed().assume_init() };
+
+        (pool.umem, pool.netdev) = (self.umem.as_ptr(), self.dev);
+        pool.dma_pages = self.addresses;
+        // SAFETY: By the type invariants, and `remove_ring()` is called with RTNL held.
+        unsafe {
+            bindings::xp_dma_unmap(&raw mut pool, MAPPING);
+            bindings::xdp_put_umem(self.umem.as_ptr(), false);
+        }
     }
 }

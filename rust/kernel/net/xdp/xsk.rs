@@ -21,15 +21,16 @@
 //! * A pool is C's, from when it is bound until it is unbound. Unbinding cannot fail, as the user's
 //!   memory goes away: the queue is restarted without it, else the device, else that is closed.
 //!   After that, there is no ring with this pool that a poll function has. If the NIC did not stop,
-//!   one is left with memory that waits for a reset: it does not touch the pool any more.
+//!   one is left that waits for a reset: it does not touch the pool any more, and keeps the memory
+//!   of the user pinned and mapped.
 //! * A ring allocates no frame of its pool before it is polled for the first time: the one before
 //!   may be in use with the same pool, while it is made.
 //! * An [`XskFrame`] does not outlive the poll. It goes back to the pool when it is dropped, and
 //!   not to the ring: C may have taken it back before, when a socket had no room for it.
 
 mod frame;
-mod ring;
 mod polling;
+mod ring;
 mod tx;
 
 pub use crate::net::napi::XskPool;
@@ -39,13 +40,11 @@ pub use self::{
     polling::{
         XskPolling,
         XskReceived,
-        XskRefilled,
-        XskRing,
         XskVerdict, //
+    },
     ring::{
         XskRefilled,
         XskRing, //
-    },
     },
     tx::XskSent, //
 };

@@ -16,15 +16,9 @@ use super::{
     XdpOps, //
 };
 
-use crate::{
-    error::to_result,
-    net::napi::XskPool, //
-};
+use crate::net::napi::XskPool;
 
 use core::ptr::NonNull;
-
-/// The pool syncs what needs that, not the mapping.
-const MAPPING: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
 
 /// A driver whose queues can have memory of users, see [`OptionalOps::xsk`].
 pub trait XskOps: XdpOps {
@@ -147,20 +141,14 @@ unsafe fn bind<T: XskOps>(
         return Err(EINVAL);
     }
     // SAFETY: The device is valid.
-    let parent = unsafe { (*dev.as_raw()).dev.parent };
-    if parent.is_null() {
-        return Err(EOPNOTSUPP);
-    }
-    // SAFETY: The pool is valid, and so is the parent of the device. Unbinding removes the mapping.
-    to_result(unsafe { bindings::xsk_pool_dma_map(raw.as_ptr(), parent, MAPPING) })?;
-    let are_in_use = match inner.orphans.add_pool(queue, pool.clone()) {
-        Ok(are_in_use) => are_in_use,
-        Err(error) => {
-            // SAFETY: It was just mapped, and is not in use.
-            unsafe { bindings::xsk_pool_dma_unmap(raw.as_ptr(), MAPPING) };
-            return Err(error);
-        }
-    };
+    let parent = NonNull::new(unsafe { (*dev.as_raw()).dev.parent }).ok_or(EOPNOTSUPP)?;
+    // SAFETY: The pool is valid, and so is the parent of the device.
+    unsafe { pool.map(parent)? };
+    let are_in_use = inner
+        .orphans
+        .add_pool(queue, pool.clone())
+        // SAFETY: It was just mapped, and is not in use.
+        .inspect_err(|_| unsafe { pool.unmap() })?;
     tell(inner);
     if !are_in_use || inner.rx_vector(queue, locks.ops()).is_none() {
         // It is used when there is a program, and when the device goes up.
@@ -193,13 +181,10 @@ fn unbind<T: XskOps>(inner: &Inner<T>, queue: u16, locks: &mut Locks<'static>) {
             let _ = inner.restart_or_close(locks);
         }
     }
-    // SAFETY: The lock is held. There is no ring, or it is that of a device that has gone down
+    // SAFETY: The locks are held. There is no ring, or it is that of a device that has gone down
     // since, whose NIC did not stop. No other was made, as the pool has refused that. C keeps the
     // pool until this returns, and it was mapped.
-    unsafe {
-        pool.end();
-        bindings::xsk_pool_dma_unmap(pool.as_raw(), MAPPING);
-    }
+    unsafe { pool.end() };
 }
 
 /// Has the queues of a device that has no program any more get other memory than users' one.
