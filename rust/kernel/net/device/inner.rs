@@ -23,7 +23,8 @@ use super::{
 
 use crate::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::Relaxed, //
 };
 
 use core::{
@@ -159,6 +160,7 @@ impl<T: Driver> Inner<T> {
         if let Some(up) = self.up.get_mut(locks.ops_mut()).take() {
             // The device does not go up with it, so there was none.
             *self.kept.get_mut(locks.ops_mut()) = up.end(self, io, locks);
+            self.wants_restart.store(false, Relaxed);
         }
     }
 

@@ -140,6 +140,7 @@ impl<T: Driver> Registration<T> {
                 targets: Targets::new(T::OPS.complete_xdp.map_or(0, |_| queues))?,
                 early_events: Early::new(),
                 suspended: Atomic::new(false),
+                wants_restart: Atomic::new(false),
                 config: OpsCell::new(Config {
                     channels: info.default_queues.max(1).min(queues),
                     rings: RingSizes::default(T::OPS.rings),

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     bindings,
     prelude::*,
+    sync::atomic::Relaxed,
     types::Opaque, //
 };
 
@@ -49,8 +50,11 @@ impl<T: Driver> Shared<T> {
 
         Locks::with(inner.dev(), |locks| {
             // With RTNL held, the device is registered and running, or not. One that is suspended
-            // starts afresh anyway.
-            if inner.dev().is_running() && inner.check_reachable().is_ok() {
+            // starts afresh anyway, and so has one that has gone down since.
+            if inner.wants_restart.load(Relaxed)
+                && inner.dev().is_running()
+                && inner.check_reachable().is_ok()
+            {
                 // If this fails, it is logged.
                 let _ = inner.restart_or_close(locks);
             }

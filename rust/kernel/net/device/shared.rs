@@ -54,6 +54,8 @@ pub(super) struct Shared<T: Driver> {
     pub(super) config: OpsCell<'static, Config>,
     #[pin]
     pub(super) restart: Opaque<bindings::work_struct>,
+    /// The device has not gone down since that work was scheduled.
+    pub(super) wants_restart: Atomic<bool>,
     #[pin]
     pub(super) watchdog: Opaque<bindings::delayed_work>,
     #[pin]
@@ -88,6 +90,7 @@ impl<T: Driver> Shared<T> {
 
     /// Has the device restarted in the background.
     pub(super) fn schedule_restart(&self) {
+        self.wants_restart.store(true, Relaxed);
         // SAFETY: The work is initialized. It is cancelled after the device has gone down for the
         // last time, and whatever calls this has ended with that.
         unsafe { bindings::schedule_work(self.restart.get()) };
