@@ -330,6 +330,12 @@ impl<'a> RxList<'a> {
         self.push(skb, protocol);
     }
 
+    /// The poll function that the list is of.
+    #[inline]
+    pub(in crate::net) fn poll(&self) -> &'a Poll<'a> {
+        self.cx
+    }
+
     /// Counts a frame that there was no memory for.
     #[cold]
     pub(in crate::net) fn lose_one(&mut self, bytes: usize, verified: bool) {

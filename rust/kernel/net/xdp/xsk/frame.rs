@@ -9,6 +9,11 @@ use crate::{
             self,
             Poll, //
         },
+        rx_list::{
+            Protocol,
+            RxList,
+            RxOffloads, //
+        },
         skbuff::UniqueSkBuff,
         xdp::{
             frame::XdpFrame,
@@ -123,11 +128,6 @@ impl<'p> XskFrame<'p> {
         core::mem::ManuallyDrop::new(self).buff
     }
 
-    /// The bytes in front of the frame that are metadata, and those of the frame.
-    #[inline]
-    fn lens(&self) -> (usize, usize) {
-        let buff = self.buff.as_ptr();
-
     /// Copies it into a page of its own, for other devices and CPUs. C gives the memory of the user
     /// back.
     ///
@@ -142,6 +142,11 @@ impl<'p> XskFrame<'p> {
         // SAFETY: The copy is new, and ours.
         Some(unsafe { XdpFrame::from_raw(copy) })
     }
+
+    /// The bytes in front of the frame that are metadata, and those of the frame.
+    #[inline]
+    fn lens(&self) -> (usize, usize) {
+        let buff = self.buff.as_ptr();
 
         // SAFETY: By the type invariants. C has kept the ends of the frame within it.
         unsafe {
@@ -163,7 +168,7 @@ impl<'p> XskFrame<'p> {
     /// Copies it into an SKB, with metadata in front of the Ethernet header, if there is any.
     ///
     /// Returns [`None`] if there is no memory for that.
-    pub fn into_skb(self, cx: &Poll<'_>) -> Option<UniqueSkBuff> {
+    pub(in crate::net) fn into_skb(self, cx: &Poll<'_>) -> Option<UniqueSkBuff> {
         let (meta, len) = self.lens();
         // CAST: They are within a frame.
         let (meta, total) = (meta as c_uint, (meta + len) as c_uint);
@@ -183,6 +188,31 @@ impl<'p> XskFrame<'p> {
                 bindings::skb_pull(raw, meta);
             }
             Some(UniqueSkBuff::from_new(skb))
+        }
+    }
+}
+
+impl RxList<'_> {
+    /// Puts a copy of a frame on the list that a program has let pass, with the time of the NIC's
+    /// clock at which it was received, in nanoseconds, if it has one. See [`Self::push_buffer`].
+    pub fn push_xsk(
+        &mut self,
+        frame: XskFrame<'_>,
+        time: Option<u64>,
+        protocol: Protocol,
+        verified: bool,
+        offloads: RxOffloads,
+    ) {
+        let (_, len) = frame.lens();
+
+        match frame.into_skb(self.poll()) {
+            Some(mut skb) => {
+                if let Some(time) = time {
+                    skb.set_timestamp(time);
+                }
+                self.push_built(skb, protocol, verified, offloads);
+            }
+            None => self.lose_one(len, verified),
         }
     }
 }

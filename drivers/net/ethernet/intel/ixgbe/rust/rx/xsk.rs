@@ -261,7 +261,7 @@ impl XskQueue {
             match verdict {
                 XskVerdict::Redirected => redirected += 1,
                 XskVerdict::Pass(frame) => {
-                    if pass(frame, time, words, wanted, cx, list, counters) {
+                    if pass(frame, time, words, wanted, list, counters) {
                         unverified -= 1;
                     }
                 }
@@ -345,24 +345,13 @@ fn pass(
     time: Option<u64>,
     words: Words,
     wanted: Wanted<'_>,
-    cx: &Poll<'_>,
     list: &mut RxList<'_>,
     counters: &PollCounters,
 ) -> bool {
-    let Some(mut skb) = frame.into_skb(cx) else {
-        counters.rx_no_skb.add(1);
-        return false;
-    };
     let verified = frames::is_verified(words, wanted, counters);
 
-    wanted.offloads(words).apply(&mut skb);
-    if let Some(time) = time {
-        skb.set_timestamp(time);
-    }
-    if verified {
-        skb.set_checksum_verified();
-    }
-    list.push(skb, words.info.protocol());
+    let protocol = words.info.protocol();
+    list.push_xsk(frame, time, protocol, verified, wanted.offloads(words));
     verified
 }
 
