@@ -117,7 +117,7 @@ counters! {
         rx_bad_descriptors,
         /// Frames lost because there was no memory for an SKB.
         rx_no_skb,
-        /// Times that a buffer could not be allocated.
+        /// Times that a buffer could not be allocated, or that a user had given none.
         rx_no_buffer,
         /// Frames that a program has dropped.
         rx_xdp_dropped,
@@ -456,7 +456,8 @@ impl PortStats {
         let (poll, xmit, xdp) = self.sums();
         let more_packets = poll.tx_gso_more_packets.get() + xdp.tx_xdp_packets.get();
         let more_bytes = poll.tx_gso_more_bytes.get() + xdp.tx_xdp_bytes.get();
-        let unsent = xdp.tx_xdp_refused.get() + xdp.tx_xdp_lost.get() + poll.rx_xdp_lost.get();
+        let refused = xmit.tx_refused.get() + xdp.tx_xdp_refused.get() + poll.tx_xsk_refused.get();
+        let lost = poll.tx_lost.get() + xdp.tx_xdp_lost.get() + poll.rx_xdp_lost.get();
         let damaged = poll.rx_frame_errors.get() + poll.rx_bad_descriptors.get();
         let crc = hw.hw_rx_crc_errors.get();
         let len = hw.hw_rx_length_errors.get() + hw.size_errors();
@@ -467,7 +468,7 @@ impl PortStats {
             .tx_packets(poll.tx_packets.get() + more_packets)
             .tx_bytes(poll.tx_bytes.get() + more_bytes)
             .rx_dropped(poll.rx_no_skb.get())
-            .tx_dropped(xmit.tx_refused.get() + poll.tx_lost.get() + unsent)
+            .tx_dropped(refused + lost)
             .rx_errors(damaged + crc + len)
             .rx_crc_errors(crc)
             .rx_length_errors(len)

@@ -139,7 +139,7 @@ def too_short(cfg, flags):
     sock = _sockets(cfg, flags, 1)[0]
     _program(cfg, [])
     cfg.settle()
-    before = _counts(cfg)
+    before, dropped_before = _counts(cfg), port.stat("tx_dropped")
     short, whole = bytes(16), _frame(cfg, 60)
     for frames in ([short], [whole, short, whole], [short, short, whole], [whole, short]):
         ksft_true(sock.send(frames), "they come back in their order")
@@ -152,6 +152,7 @@ def passed(cfg, flags):
     """ Frames that pass are copied, with a program or without one. """
     cfg.settle()
     _sockets(cfg, flags)
+    ksft_eq(port.stat("tx_dropped") - dropped_before, 5)
     cfg.check_forwarded(FRAMES, 1514)
     _program(cfg, [])
     for size in (60, 1514):
@@ -242,6 +243,20 @@ def bound_under_traffic(cfg, flags):
     port = cfg.ports[0]
     cfg.settle()
     attached(cfg, XDP_PASS)
+@ksft_variants(ZEROCOPIES)
+def few_chunks(cfg, flags):
+    """ A ring that has memory is not short of it, even if it has room for more. """
+    cfg.settle()
+    sock, port = _sockets(cfg, flags, given=64)[0], cfg.ports[0]
+    _program(cfg, [sock])
+    frame = _frame(cfg, 60)
+    before = driver_stats(port.ifname)["rx_no_buffer"]
+    for _ in range(200):
+        cfg.model.inject(0, frame)
+        ksft_eq(sock.receive(), [frame])
+    ksft_eq(driver_stats(port.ifname)["rx_no_buffer"], before)
+
+
     cfg.start_traffic(flows=64)
     flaps = carrier_changes(port)
     for _ in range(rounds(cfg, 10, 2)):
@@ -391,9 +406,9 @@ def main():
     """ Ksft boiler plate main """
 
     run(__file__, [received, reflected, sent, too_short, passed, sent_back, dropped, not_read,
-                   no_memory, polled_busily, forwards_after("sockets"), bound_under_traffic,
-                   forwards_after("binding"), restarted, link_lost, owner_killed,
-                   forwards_after("killing"), too_long, longer, no_lro,
+                   no_memory, few_chunks, polled_busily, forwards_after("sockets"),
+                   bound_under_traffic, forwards_after("binding"), restarted, link_lost,
+                   owner_killed, forwards_after("killing"), too_long, longer, no_lro,
                    forwards_after("all")])
 
 

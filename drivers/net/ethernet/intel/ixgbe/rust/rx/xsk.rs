@@ -191,8 +191,13 @@ impl XskQueue {
         let wanted = Wanted::of(cx.device().features(), self.strips, false, stamps);
         let mut list = RxList::new(cx);
 
+        let had_frames = self.ring.in_use() != 0;
         let received = self.take(cx, &mut list, wanted, cx.budget(), counters);
-        let filled = self.refill(bar, cx, counters);
+        let filled = self.refill(bar, cx);
+        // A user may give fewer frames than the ring has room for, but none at all are missed.
+        if had_frames && self.ring.in_use() == 0 {
+            counters.rx_no_buffer.add(1);
+        }
         if received.packets > 0 {
             counters.rx_packets.add(received.packets as u64);
             counters.rx_bytes.add(received.bytes);
@@ -287,18 +292,14 @@ impl XskQueue {
 
     /// Gives the NIC frames that users have given. Returns false if polling has to continue, as
     /// they have given none.
-    fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
+    fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
         if self.ring.missing() < REFILL_BATCH {
             return true;
         }
-        let missing = self.ring.missing();
         let Ok(refilled) = self.ring.refill(cx) else {
             return true;
         };
 
-        if refilled.added < missing {
-            counters.rx_no_buffer.add(1);
-        }
         if refilled.added > 0 {
             // The register write is ordered after the writes to the descriptors.
             let tail = self.ring.tail() as u32;
@@ -349,8 +350,8 @@ fn pass(
     counters: &PollCounters,
 ) -> bool {
     let verified = frames::is_verified(words, wanted, counters);
-
     let protocol = words.info.protocol();
+
     list.push_xsk(frame, time, protocol, verified, wanted.offloads(words));
     verified
 }

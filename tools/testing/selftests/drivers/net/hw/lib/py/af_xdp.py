@@ -73,10 +73,11 @@ class _Ring:
 
 
 class XdpSocket:
-    """ A socket that is bound to a queue, with memory of its own. """
+    """ A socket that is bound to a queue, with memory of its own, and chunks given to receive. """
 
-    def __init__(self, ifindex, queue, flags, chunk=2048, chunks=2 * _ENTRIES):
-        self.chunk, self.flags = chunk, flags
+    def __init__(self, ifindex, queue, flags, chunk=2048, given=_ENTRIES):
+        self.chunk, self.given, self.flags = chunk, given, flags
+        chunks = given + _ENTRIES
         self._memory = mmap.mmap(-1, chunk * chunks)
         self._sock = socket.socket(_AF_XDP, socket.SOCK_RAW)
         first = ctypes.c_char.from_buffer(self._memory)
@@ -91,9 +92,9 @@ class XdpSocket:
         self.tx = _Ring(self._sock, _TX_PAGE, offsets[1], "=QII")
         self.fill = _Ring(self._sock, _FILL_PAGE, offsets[2], "=Q")
         self.completion = _Ring(self._sock, _COMPLETION_PAGE, offsets[3], "=Q")
-        self.fill.put((number * chunk, ) for number in range(_ENTRIES))
+        self.fill.put((number * chunk, ) for number in range(given))
         # The others are for frames of our own.
-        self.free = [number * chunk for number in range(_ENTRIES, chunks)]
+        self.free = [number * chunk for number in range(given, chunks)]
         self._bind(ifindex, queue)
 
     def _set(self, option, value):
