@@ -131,26 +131,16 @@ impl Ring {
     /// Whether the address of the transmit ring is there once, or not at all if the ring is for
     /// later.
     fn is_told_once(&mut self, napi: &Napi, is_for_later: bool) -> bool {
-        match self {
-            Self::Plain(_) => true,
-            Self::Xdp(ring, _) => {
-                let told = [(); 2].map(|()| ring.tx_dma_address(napi));
+        let told = match self {
+            Self::Plain(_) => return true,
+            Self::Xdp(ring, _) => [(); 2].map(|()| ring.tx_dma_address(napi).map(drop)),
+            Self::Xsk(ring) => [(); 2].map(|()| ring.dma_addresses(napi).map(drop)),
+        };
 
-                if is_for_later {
-                    told == [Err(EINVAL); 2]
-                } else {
-                    told[0].is_ok() && told[1] == Err(EBUSY)
-                }
-            }
-            Self::Xsk(ring) => {
-                let told = [(); 2].map(|()| ring.dma_addresses(napi).map(drop));
-
-                if is_for_later {
-                    told == [Err(EINVAL); 2]
-                } else {
-                    told == [Ok(()), Err(EBUSY)]
-                }
-            }
+        if is_for_later {
+            told == [Err(EINVAL); 2]
+        } else {
+            told == [Ok(()), Err(EBUSY)]
         }
     }
 }
@@ -183,6 +173,10 @@ pub(super) struct Plan {
     pub(super) unsent: Atomic<usize>,
     /// The device does not open.
     pub(super) fails_to_open: Atomic<bool>,
+    /// The queue that does not stop, once.
+    pub(super) fails_to_stop: Atomic<usize>,
+    /// The NIC does not stop.
+    pub(super) hangs: Atomic<bool>,
     /// The driver makes rings of any queue with the pool of the first one.
     pub(super) steals: Atomic<bool>,
     #[pin]
@@ -300,7 +294,10 @@ impl Driver for Nic {
         Ok(())
     }
 
-    fn quiesce<'bound>(_: Pin<&Data<'bound>>, _: &Device, _: &mut Locks<'bound>) -> Result {
+    fn quiesce<'bound>(data: Pin<&Data<'bound>>, _: &Device, _: &mut Locks<'bound>) -> Result {
+        if data.plan.hangs.load(Relaxed) {
+            return Err(EIO);
+        }
         Ok(())
     }
 
@@ -373,13 +370,13 @@ impl QueueMgmtOps for Nic {
     }
 
     fn stop_rx<'bound>(
-        _: Pin<&Data<'bound>>,
+        data: Pin<&Data<'bound>>,
         _: &Device,
-        _: u16,
+        queue: u16,
         _: &mut Ring,
         _: &mut OpsLocked<'bound>,
     ) -> Result {
-        Ok(())
+        fails_once(&data.plan.fails_to_stop, queue)
     }
 
     fn start_rx<'bound>(
@@ -391,16 +388,19 @@ impl QueueMgmtOps for Nic {
         _: &mut OpsLocked<'bound>,
     ) -> Result {
         data.plan.unsent.fetch_add(ring.rewind(stopped)?, Relaxed);
-        let fails = data
-            .plan
-            .fails_to_start
-            .cmpxchg(queue.into(), usize::MAX, Relaxed);
-        fails.map_or(Ok(()), |_| Err(EIO))
+        fails_once(&data.plan.fails_to_start, queue)
     }
 
     fn closed_rx<'bound>(data: Pin<&Data<'bound>>, _: u16, ring: Ring, closed: &RxClosed<'_>) {
         data.plan.unsent.fetch_add(ring.unsent(closed), Relaxed);
     }
+}
+
+/// Fails if it is the turn of this queue.
+fn fails_once(which: &Atomic<usize>, queue: u16) -> Result {
+    which
+        .cmpxchg(queue.into(), usize::MAX, Relaxed)
+        .map_or(Ok(()), |_| Err(EIO))
 }
 
 impl XdpOps for Nic {
@@ -466,6 +466,8 @@ impl XdpDevice {
                 counts: [const { Atomic::new(0) }; 4],
                 unsent: Atomic::new(0),
                 fails_to_open: Atomic::new(false),
+                fails_to_stop: Atomic::new(usize::MAX),
+                hangs: Atomic::new(false),
                 steals: Atomic::new(false),
                 stolen <- new_spinlock!(None),
                 frame_len: Atomic::new(0),

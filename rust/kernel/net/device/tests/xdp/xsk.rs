@@ -11,6 +11,7 @@ use self::user::{
 };
 
 use super::{
+    super::super::Locks,
     nic::{
         XskJob,
         DONE, //
@@ -18,13 +19,23 @@ use super::{
     *, //
 };
 
-use crate::net::xdp::xsk::{
-    XskFrame,
-    XskRefilled,
-    XskRing,
-    XskSent,
-    XskVerdict, //
+use crate::net::{
+    rx_list::{
+        LostFrames,
+        Protocol,
+        RxList,
+        RxOffloads, //
+    },
+    xdp::xsk::{
+        XskFrame,
+        XskRefilled,
+        XskRing,
+        XskSent,
+        XskVerdict, //
+    }, //
 };
+
+use core::ptr::NonNull;
 
 /// Where a NIC writes in a chunk.
 const HEADROOM: usize = 256;
@@ -46,6 +57,26 @@ fn queue_with_rings(device: &XdpDevice) -> Result<Option<u16>> {
     let registration = device.registration.as_ref().ok_or(ENODEV)?;
 
     Ok(registration.inner().orphans.queue_with_rings())
+}
+
+/// Waits for a restart in the background.
+fn wait_for_restart(device: &XdpDevice) -> Result {
+    let registration = device.registration.as_ref().ok_or(ENODEV)?;
+
+    // SAFETY: The work is initialized. Tests hold no lock.
+    unsafe { bindings::flush_work(registration.inner().restart.get()) };
+    Ok(())
+}
+
+/// The page that is allocated next on this CPU.
+fn next_page() -> Result<NonNull<bindings::page>> {
+    // SAFETY: There are no requirements.
+    let page = unsafe { bindings::alloc_pages(GFP_ATOMIC.as_raw(), 0) };
+    let page = NonNull::new(page).ok_or(ENOMEM)?;
+
+    // SAFETY: It is ours.
+    unsafe { bindings::__free_pages(page.as_ptr(), 0) };
+    Ok(page)
 }
 
 /// Completes a descriptor, and takes its frame.
@@ -150,12 +181,63 @@ mod cases {
             check(matches!(verdict, XskVerdict::Aborted))
         })?;
         assert_eq!(user.given_back(), 1);
-        // A device gets a copy.
+        // A device gets a copy, when the poll function has run.
         let _target = Target::new()?;
         device.run_xsk(|ring, program, cx| {
             let verdict = run(ring, program, 1, cx)?;
 
-            check(matches!(verdict, XskVerdict::Redirected))
+            check(matches!(verdict, XskVerdict::Redirected))?;
+            check(TAKEN.load(Relaxed) == 0)
+        })?;
+        assert_eq!((user.given_back(), TAKEN.load(Relaxed)), (2, 1));
+        user.unbind()
+    }
+
+    /// The copy of one that cannot be redirected is freed: the next page is the same one. Others
+    /// take pages, too, but not each time.
+    #[test]
+    fn a_copy_that_cannot_be_redirected_is_freed() -> Result {
+        let (device, _program, user) = bound(redirect, false)?;
+
+        TARGET.store(i32::MAX as u32, Relaxed);
+        device.run_xsk(|ring, program, cx| {
+            for index in 0..15 {
+                let before = next_page()?;
+                let verdict = run(ring, program, index, cx)?;
+
+                check(matches!(verdict, XskVerdict::Aborted))?;
+                if next_page()? == before {
+                    return Ok(());
+                }
+            }
+            Err(ENOMEM)
+        })?;
+        user.unbind()
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_copied_is_lost() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.run_xsk(|ring, program, cx| {
+            let mut list = RxList::new(cx);
+
+            // No SKB is as long as that.
+            for (index, longer) in [0, 1 << 29].into_iter().enumerate() {
+                program_acts(bindings::xdp_action_XDP_PASS, [0, longer, 0]);
+                let XskVerdict::Pass(frame) = run(ring, program, index, cx)? else {
+                    return Err(EACCES);
+                };
+                let offloads = RxOffloads::default();
+                list.push_xsk(frame, None, Protocol::Other, index == 0, offloads);
+            }
+            let lost = LostFrames {
+                frames: 1,
+                bytes: 60 + (1 << 29),
+                unverified: 1,
+            };
+
+            check(list.build() == lost)
         })?;
         assert_eq!(user.given_back(), 2);
         user.unbind()
@@ -385,10 +467,13 @@ mod cases {
             run(ring, program, 0, cx).map(drop)
         })?;
         // So does the same one.
+        user.send(first, 60);
+        device.run_xsk(|ring, _, cx| ring.transmit(cx, 4).map(drop))?;
         device.plan.fails_to_start.store(0, Relaxed);
         assert_eq!(device.restart_rx(0), Err(EIO));
+        assert_eq!(user.sent(), Some(first));
         device.run_xsk(|ring, _, cx| {
-            check((ring.in_use(), ring.tail()) == (0, 0))?;
+            check((ring.in_use(), ring.tail(), ring.tx_in_use()) == (0, 0, 0))?;
             check(ring.refill(cx)?.added == 15)
         })?;
         user.unbind()
@@ -450,6 +535,43 @@ mod cases {
         assert!(!user.is_mapped());
         assert_eq!(device.run(|_, _, _, _| Ok(())), Err(ENODEV));
         device.plan.fails_to_open.store(false, Relaxed);
+        Ok(())
+    }
+
+    #[test]
+    fn a_queue_that_does_not_stop_is_restarted_once() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        device.plan.made();
+        device.plan.fails_to_stop.store(0, Relaxed);
+        user.unbind()?;
+        wait_for_restart(&device)?;
+        // The first one was to have another ring before.
+        assert_eq!(device.plan.made(), [2, 1]);
+        device.run(|ring, _, _, _| check(ring.in_use() == 15))?;
+
+        // Any other restart is in the background.
+        device.plan.fails_to_stop.store(0, Relaxed);
+        assert_eq!(device.restart_rx(0), Err(EIO));
+        wait_for_restart(&device)?;
+        assert_eq!(device.plan.made(), [2, 1]);
+        Ok(())
+    }
+
+    #[test]
+    fn memory_stays_until_the_nic_has_stopped() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+
+        assert_eq!(user.kept(), (0, true));
+        device.plan.fails.store(0, Relaxed);
+        device.plan.hangs.store(true, Relaxed);
+        user.unbind()?;
+        assert_eq!((user.kept(), user.is_mapped()), ((1, true), false));
+        device.plan.hangs.store(false, Relaxed);
+        // After a reset.
+        let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();
+        Locks::with(inner.dev(), |locks| inner.free_kept(locks));
+        assert_eq!(user.kept(), (0, false));
         Ok(())
     }
 

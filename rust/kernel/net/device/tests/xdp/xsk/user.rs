@@ -140,6 +140,8 @@ impl User {
         let pages = NonNull::new(pages).ok_or(ENOMEM)?;
         let mut list = KVec::with_capacity(PAGES, GFP_KERNEL)?;
         let mut umem = KBox::new(bindings::xdp_umem::default(), GFP_KERNEL)?;
+        // The last reference is not given up: it is not C's memory.
+        umem.users.refs.counter = 1;
         // SAFETY: All zeroes are a value of it.
         let mut socket = unsafe {
             KBox::<bindings::xdp_sock>::new_uninit(GFP_KERNEL | __GFP_ZERO)?.assume_init()
@@ -223,6 +225,15 @@ impl User {
     pub(super) fn is_mapped(&self) -> bool {
         // SAFETY: By the type invariants.
         unsafe { !(*self.pool.as_ptr()).dma_pages.is_null() }
+    }
+
+    /// The number of references to the memory beside the user's, and whether it is mapped,
+    /// whatever has become of the pool.
+    pub(super) fn kept(&self) -> (i32, bool) {
+        let head = &raw const self.umem.xsk_dma_list;
+        let is_mapped = !ptr::eq(self.umem.xsk_dma_list.next, head);
+
+        (self.umem.users.refs.counter - 1, is_mapped)
     }
 
     /// The number of frames that were given back to the pool.
