@@ -19,6 +19,18 @@ __rust_helper void rust_helper_xdp_init_buff(struct xdp_buff *xdp, u32 frame_sz,
 	xdp_init_buff(xdp, frame_sz, rxq);
 }
 
+__rust_helper struct xdp_frame *
+rust_helper_xdp_convert_buff_to_frame(struct xdp_buff *xdp)
+{
+	return xdp_convert_buff_to_frame(xdp);
+}
+
+__rust_helper int rust_helper_xdp_ok_fwd_dev(const struct net_device *fwd,
+					     unsigned int pktlen)
+{
+	return xdp_ok_fwd_dev(fwd, pktlen);
+}
+
 __rust_helper bool rust_helper_xdp_buff_add_frag(struct xdp_buff *xdp,
 						 netmem_ref netmem, u32 offset,
 						 u32 size, u32 truesize)

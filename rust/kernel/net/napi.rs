@@ -54,6 +54,8 @@ use core::cell::{
 };
 
 mod attached;
+#[cfg(CONFIG_PAGE_POOL)]
+mod forward;
 mod owned;
 mod scheduler;
 #[cfg(CONFIG_PAGE_POOL)]
@@ -69,6 +71,8 @@ pub use self::attached::{
     RxClosed,
     RxStopped, //
 };
+#[cfg(CONFIG_PAGE_POOL)]
+pub use self::forward::Port;
 pub(crate) use self::owned::NapiOwned;
 pub use self::scheduler::Scheduler;
 #[cfg(CONFIG_PAGE_POOL)]
@@ -216,6 +220,9 @@ pub struct Poll<'p> {
     index: u16,
     /// XDP has redirected frames, which wait for a flush.
     redirected: Cell<bool>,
+    /// A module has forwarded frames, which wait for each other.
+    #[cfg(CONFIG_PAGE_POOL)]
+    forwards: forward::Forwards,
     _not_send: NotThreadSafe,
 }
 
@@ -234,6 +241,8 @@ impl<'p> Poll<'p> {
             budget,
             index,
             redirected: Cell::new(false),
+            #[cfg(CONFIG_PAGE_POOL)]
+            forwards: forward::Forwards::new(),
             _not_send: NotThreadSafe,
         }
     }
@@ -244,12 +253,14 @@ impl<'p> Poll<'p> {
         self.redirected.set(true);
     }
 
-    /// Flushes frames that XDP has redirected, if there are any.
+    /// Flushes frames that XDP has redirected, or a module has forwarded, if there are any.
     ///
     /// The driver has returned, whatever it has forgotten: frames do not stay behind, on a list of
     /// this run of the core.
     #[inline]
     pub(super) fn flush_redirected(&self) {
+        #[cfg(CONFIG_PAGE_POOL)]
+        self.forwards.flush();
         if self.redirected.replace(false) {
             // SAFETY: By the type invariants, this is the poll function, in which a program has
             // run: the core has set the context of programs that redirect.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! XDP: programs of users that decide on frames before these become packets of the stack.
+//! XDP: programs of users, and modules, that decide on frames before these become packets of the
+//! stack.
 //!
 //! C header: [`include/net/xdp.h`](srctree/include/net/xdp.h)
 //!
 //! A frame is an [`XdpBuff`], which has one owner and ends with the poll that received it.
 //! [`XdpPolling::run`] takes it, and returns what the program has left of it by its [`Verdict`].
+//! In place of a program there may be a module's [`Handler`]: a driver sees no difference.
 //!
 //! # Access to the frame
 //!
@@ -19,6 +21,7 @@
 //!   is read once: all frames of the loop that follows see the same one.
 //! * Frames that a program redirects wait on lists of the core until the end of the poll function.
 //!   They are flushed then, whatever a driver does or forgets.
+//! * Frames that a handler forwards are in the context of the poll function until then.
 //! * A frame that a program sends back is in a transmit ring, which is part of the receive queue's
 //!   memory, as its pages are of the same pool: they stay mapped, and go back there, several at a
 //!   time.
@@ -28,6 +31,8 @@
 mod buff;
 mod fragments;
 pub(super) mod frame;
+pub(super) mod handler;
+mod handling;
 pub(super) mod hints;
 pub(super) mod program;
 mod ring;
@@ -42,6 +47,11 @@ use self::fragments::{
 };
 pub use self::{
     buff::XdpBuff,
+    handler::{
+        Action,
+        Handler,
+        Port, //
+    },
     hints::{
         Hashed,
         HintFormat,

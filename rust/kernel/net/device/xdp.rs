@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Programs that see the frames of a device, see [`xdp`](crate::net::xdp).
+//! Programs, or modules, that see the frames of a device, see [`xdp`](crate::net::xdp).
 //!
 //! Programs take other receive buffers than the stack does. When the first one is attached, the
 //! receive queues that have not got those are restarted with them, one by one, see
@@ -8,9 +8,16 @@
 //! program, and those before it go on with the buffers that they have, as they do when a program is
 //! detached. To replace a program, or to detach it, takes no more than a pointer.
 
+mod handlers;
 mod xmit;
 
-pub use self::xmit::XdpXmitOps;
+pub use self::{
+    handlers::{
+        HandlerModule,
+        Handlers, //
+    },
+    xmit::XdpXmitOps, //
+};
 
 use super::{
     inner::Inner,
@@ -76,7 +83,13 @@ impl<T: XdpOps> OptionalOps<T> {
         from_result(|| {
             // SAFETY: The device is registered, and both locks are held.
             let (inner, mut locks) = unsafe { ops::locked_rtnl::<T>(dev) };
-            // SAFETY: The core's request is valid.
+            // SAFETY: The request is valid.
+            if unsafe { (*request).command } == handlers::SETUP {
+                // SAFETY: This command is ours, and has this request. RTNL is held.
+                unsafe { handlers::setup(inner, &mut *request.cast(), &mut locks)? };
+                return Ok(0);
+            }
+            // SAFETY: As above.
             let request = unsafe { &*request };
             if request.command == bindings::bpf_netdev_command_XDP_SETUP_XSK_POOL {
                 let setup = T::OPS.setup_xsk.ok_or(EOPNOTSUPP)?;
@@ -94,6 +107,14 @@ impl<T: XdpOps> OptionalOps<T> {
             let setup = unsafe { request.__bindgen_anon_1.__bindgen_anon_1 };
             let attachment = T::attachment(inner.data().get_ref());
 
+            if attachment.has_hook() {
+                if setup.prog.is_null() {
+                    return Ok(0);
+                }
+                // SAFETY: It is null, or valid during the request.
+                let extack = unsafe { &ExtAck::new(setup.extack) };
+                return Err(extack.refuse(EBUSY, c"a module handles the frames"));
+            }
             if !setup.prog.is_null() {
                 // SAFETY: The program is valid.
                 let takes_fragments = unsafe { takes_fragments(setup.prog) };

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The program of a device.
+//! The program of a device, or the handler in its place.
+
+use super::handler::Hook;
 
 use crate::{
     bindings,
     net::napi,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        Arc, //
     }, //
 };
 
@@ -21,14 +26,20 @@ use core::{
     }, //
 };
 
-/// The program of a device, which its driver has among its data, see [`XdpOps::attachment`].
+/// The bit that tells a handler from a program, both of which are aligned to more than that.
+const HOOK: usize = 1;
+
+const _: () = assert!(align_of::<Hook>() > HOOK);
+
+/// The program of a device, or its handler, which its driver has among its data, see [`XdpOps::attachment`].
 ///
 /// [`XdpOps::attachment`]: crate::net::device::xdp::XdpOps::attachment
 ///
 /// # Invariants
 ///
-/// `program` is null, or points to a program to which `self` owns a reference. One that was taken
-/// out is released in a way that waits for RCU readers.
+/// `program` is null, or points to a program to which `self` owns a reference, or with the bit
+/// [`HOOK`], to a [`Hook`], likewise. One that was taken out is released in a way that waits for RCU
+/// readers.
 pub struct Attachment {
     program: Atomic<*mut bindings::bpf_prog>,
     /// There will be a program, and rings are made for it. For the holder of the lock of the
@@ -49,7 +60,7 @@ impl Attachment {
         }
     }
 
-    /// Whether there is a program, or will be one: receive rings are to be made for it
+    /// Whether there is a program or a handler, or will be one: receive rings are to be made for it
     /// ([`XdpRing`](super::XdpRing)), and what excludes it is to be refused.
     ///
     /// With the lock of the device's operations held, or RTNL, this does not change.
@@ -73,10 +84,36 @@ impl Attachment {
         // INVARIANT: By the type invariants, it is valid until a grace period has passed since it
         // was taken out. Poll functions run with bottom halves or interrupts disabled, which are
         // sections of RCU readers.
-        Some(Program {
+        let program = Program {
             program,
             _poll: PhantomData,
-        })
+        };
+        match program.hook() {
+            Some(hook) if hook.is_revoked() => None,
+            _ => Some(program),
+        }
+    }
+
+    /// Whether there is a handler, and not a program. With RTNL held, this does not change.
+    pub(in crate::net) fn has_hook(&self) -> bool {
+        is_hook(self.program.load(Relaxed))
+    }
+
+    /// Attaches a handler in place of what there is, or detaches that.
+    ///
+    /// Context: process context.
+    pub(in crate::net) fn set_hook(&self, hook: Option<Arc<Hook>>) {
+        let is_for_one_buffer = hook.is_some();
+        let program = hook.map_or(ptr::null_mut(), |hook| {
+            Arc::into_raw(hook)
+                .cast_mut()
+                .map_addr(|address| address | HOOK)
+                .cast()
+        });
+
+        self.is_for_one_buffer.store(is_for_one_buffer, Relaxed);
+        // INVARIANT: The reference is `self`'s.
+        self.exchange(program);
     }
 
     /// Says that there will be a program, or that there will be none after all.
@@ -95,9 +132,21 @@ impl Attachment {
 
         self.is_for_one_buffer.store(!takes_fragments, Relaxed);
         // INVARIANT: By the safety requirements.
+        self.exchange(program);
+    }
+
+    /// Puts a program or a handler in place of what there is, and releases that.
+    fn exchange(&self, program: *mut bindings::bpf_prog) {
         let old = self.program.xchg(program, Full);
 
-        if !old.is_null() {
+        if is_hook(old) {
+            // SAFETY: Handlers are attached and detached in process context. By the type
+            // invariants, the reference was ours, and nobody has found the hook since.
+            unsafe {
+                bindings::synchronize_net();
+                drop(Arc::from_raw(hook_of(old)));
+            }
+        } else if !old.is_null() {
             // SAFETY: By the type invariants, the reference was ours. C frees programs after a
             // grace period.
             unsafe { bindings::bpf_prog_put(old) };
@@ -118,18 +167,40 @@ impl Drop for Attachment {
     }
 }
 
-/// The program of a device during a run of the poll function, see [`Attachment::program`].
+/// Whether this is a handler, and not a program.
+#[inline(always)]
+fn is_hook(program: *mut bindings::bpf_prog) -> bool {
+    program.addr() & HOOK != 0
+}
+
+/// The hook of a handler.
+#[inline(always)]
+fn hook_of(program: *mut bindings::bpf_prog) -> *const Hook {
+    program.map_addr(|address| address & !HOOK).cast::<Hook>()
+}
+
+/// The program of a device, or its handler, during a run of the poll function, see [`Attachment::program`].
 ///
 /// # Invariants
 ///
-/// `program` is valid during `'p`, a run of a poll function.
+/// `program` is valid during `'p`, a run of a poll function. With [`HOOK`], it is a [`Hook`].
 #[derive(Clone, Copy)]
 pub struct Program<'p> {
     program: NonNull<bindings::bpf_prog>,
     _poll: PhantomData<&'p napi::Poll<'p>>,
 }
 
-impl Program<'_> {
+impl<'p> Program<'p> {
+    /// The handler, if it is one.
+    #[inline(always)]
+    pub(super) fn hook(self) -> Option<&'p Hook> {
+        let program = self.program.as_ptr();
+
+        // SAFETY: By the type invariants.
+        is_hook(program).then(|| unsafe { &*hook_of(program) })
+    }
+
+    /// The program. It must not be a handler.
     #[inline]
     pub(super) fn as_raw(self) -> *mut bindings::bpf_prog {
         self.program.as_ptr()

@@ -302,7 +302,7 @@ pub struct XdpPolling<'a, 'p, F: XdpFormat> {
     // By one pointer, at which a driver's loop finds all that it needs for a frame.
     pub(super) ring: &'a mut XdpRing<F>,
     sync: bool,
-    cx: &'p Poll<'p>,
+    pub(super) cx: &'p Poll<'p>,
 }
 
 impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
@@ -371,7 +371,8 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         }))
     }
 
-    /// Has a program decide on a frame, whose descriptor has these words, and does what it wants.
+    /// Has a program, or a handler, decide on a frame, whose descriptor has these words, and does
+    /// what it wants.
     ///
     /// The buffers of a dropped frame go back to the ring: [`XdpRing::refill`] tells of them.
     #[inline(always)]
@@ -381,6 +382,9 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         buff: XdpBuff<'p, F>,
         words: [u64; 2],
     ) -> Verdict<'p, F> {
+        if let Some(hook) = program.hook() {
+            return self.handle(hook, buff);
+        }
         let start = buff.buffer.address(F::LAYOUT);
         // CAST: `usize` has at least 32 bits wherever the kernel runs; in this function, too.
         let data = start.wrapping_byte_add(buff.headroom as usize);

@@ -145,6 +145,10 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     /// Has a program decide on a frame, and does what it wants.
     #[inline(always)]
     pub fn run(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+        if program.hook().is_some() {
+            // Such a device has no memory of users.
+            return XskVerdict::Dropped;
+        }
         // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll:
         // so bottom halves are disabled, and the core has set the context of programs that
         // redirect. The frame is ours, as far as it is not the user's.
