@@ -4,6 +4,7 @@
 //! that of the NIC.
 
 mod formats;
+mod handler;
 mod hints;
 mod nic;
 mod program;

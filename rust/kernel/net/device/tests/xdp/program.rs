@@ -213,6 +213,27 @@ impl Target {
     }
 }
 
+impl Target {
+    pub(super) fn set_mtu(&self, mtu: c_int) -> Result {
+        // SAFETY: The device is registered, and RTNL is held.
+        unsafe {
+            bindings::rtnl_lock();
+            let result = bindings::dev_set_mtu(self.0.as_ptr(), mtu);
+            bindings::rtnl_unlock();
+            to_result(result)
+        }
+    }
+
+    pub(super) fn down(&self) {
+        // SAFETY: As above.
+        unsafe {
+            bindings::rtnl_lock();
+            bindings::dev_close(self.0.as_ptr());
+            bindings::rtnl_unlock();
+        }
+    }
+}
+
 impl Drop for Target {
     fn drop(&mut self) {
         // SAFETY: The device is ours, and registered.

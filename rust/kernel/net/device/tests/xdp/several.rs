@@ -41,7 +41,13 @@ fn several(function: Function) -> Result<(XdpDevice, Program)> {
 }
 
 /// Completes descriptors, one for each length, without the end of the frame if `more` is set.
-fn complete(ring: &XdpRing<Wide>, first: usize, lens: &[u16], more: bool, cx: &Poll<'_>) {
+pub(super) fn complete(
+    ring: &XdpRing<Wide>,
+    first: usize,
+    lens: &[u16],
+    more: bool,
+    cx: &Poll<'_>,
+) {
     for (number, len) in lens.iter().enumerate() {
         let goes_on = more || number + 1 != lens.len();
         let flag = if goes_on { MORE } else { 0 };

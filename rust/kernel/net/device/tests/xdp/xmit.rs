@@ -201,7 +201,7 @@ fn target() -> Result<XdpDevice> {
     Ok(device)
 }
 
-fn link(device: &XdpDevice, is_up: bool) {
+pub(super) fn link(device: &XdpDevice, is_up: bool) {
     // SAFETY: The device is registered.
     let dev = unsafe { Device::from_raw(device.dev()) };
 
@@ -213,7 +213,7 @@ fn link(device: &XdpDevice, is_up: bool) {
 }
 
 /// Doorbells and the tail since this was called last.
-fn doorbells(device: &XdpDevice) -> [usize; 2] {
+pub(super) fn doorbells(device: &XdpDevice) -> [usize; 2] {
     device
         .plan
         .doorbells
