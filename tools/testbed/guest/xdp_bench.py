@@ -19,13 +19,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from forward_bench import GENERATOR, TRIES, bring_up, generate, has_carrier, warm_up
+from forward_bench import GENERATOR, SINK, TRIES, bring_up, generate, has_carrier, warm_up
 from in_turn import MODULES, Bench, Side, main, say, wait_carrier
 from senders import Wrong, run
 
 _LIBRARY = "tools/testing/selftests/drivers/net/hw/lib/py"
 # Milliseconds after the last frame, in which the driver works for some.
 DRAIN = 300
+ROUTER = Path("/sys/module/rust_xdp_router")
 
 
 def _library(name: str) -> ModuleType:
@@ -68,10 +69,28 @@ def reflecting(side: Side, chunk: int) -> Iterator[None]:
 
 
 @contextmanager
+def routed(side: Side) -> Iterator[None]:
+    """The sample that forwards frames without a program, in a block."""
+    first, second = (_index(port) for port in side.ports)
+    run("modprobe", ROUTER.name, f"first={first}", f"second={second}")
+    try:
+        Path(f"/sys/kernel/debug/{ROUTER.name}/routes").write_text(
+            f"{side.subnet}.1.0/24 1 {SINK}\n{side.subnet}.0.0/24 0 {GENERATOR}\n"
+        )
+        yield
+    finally:
+        run("rmmod", ROUTER.name)
+
+
+@contextmanager
 def attached(side: Side, verdict: str) -> Iterator[None]:
     """The program for a verdict at the first port of a driver, in a block."""
     if verdict == "none":
         yield
+        return
+    if verdict == "router":
+        with routed(side):
+            yield
         return
     with ExitStack() as stack:
 
@@ -137,7 +156,9 @@ class Xdp(Bench):
 
     def window(self, side: Side, case: str, count: int, work: Callable[[], int]) -> int:
         """Do work between marks."""
-        run("insn-mark", "on", f"{side.driver} {case}", "--module", MODULES[side.driver])
+        modules = [MODULES[side.driver]] + [ROUTER.name] * ROUTER.exists()
+        words = [word for name in modules for word in ("--module", name)]
+        run("insn-mark", "on", f"{side.driver} {case}", *words)
         wrong = work()
         run("insn-mark", "off")
         self.note(driver=side.driver, case=case, frames=count, wrong=wrong)
@@ -164,6 +185,8 @@ class Xdp(Bench):
             self.window(side, "nothing", 0, self.nothing)
         for group in self.plan["groups"]:
             for side in self.sides:
+                if side.driver not in group["drivers"]:
+                    continue
                 try:
                     self.verdict(group, side)
                 except Wrong as error:

@@ -27,7 +27,9 @@ _FEW, _FRAMES_OF_FEW = 16, 5_000
 _NONE = "none"
 # How many frames are under way; 0 if none of them comes out. The C driver loses some of those that
 # it redirects if there are more.
-_VERDICTS = {_NONE: 256, "pass": 256, "drop": 0, "tx": 256, "redirect": 64}
+_VERDICTS = {_NONE: 256, "pass": 256, "drop": 0, "tx": 256, "redirect": 64, "router": 256}
+# A module in place of a program, which C has nothing for.
+_OURS, _ROUTER = ("router",), "rust_xdp_router"
 _SIZES = (60, 128, 512, 1514)
 _UNDER_WAY = (1, 16, 64)
 # Sockets that send frames back, by the size of their chunks: the C driver takes no frames of more
@@ -41,7 +43,7 @@ PARTS = ("driver", "path")
 
 def groups() -> list[dict[str, Any]]:
     """The cases by verdict: all lengths with many under way, and the least with fewer."""
-    found = []
+    found: list[dict[str, Any]] = []
     for verdict, most in _VERDICTS.items():
         cells = [{"case": f"{verdict} {size}", "size": size, "window": most, "frames": FRAMES}
                  for size in _SIZES]  # fmt: skip
@@ -49,7 +51,8 @@ def groups() -> list[dict[str, Any]]:
             cells += [{"case": f"{verdict} {_SIZES[0]}, window {window}", "size": _SIZES[0],
                        "window": window, "frames": _FRAMES_OF_FEW if window <= _FEW else FRAMES}
                       for window in _UNDER_WAY if window < most]  # fmt: skip
-        found.append({"verdict": verdict, "cells": cells})
+        drivers = ["rust"] if verdict in _OURS else [*MODULES]
+        found.append({"verdict": verdict, "drivers": drivers, "cells": cells})
     most, few = _UNDER_WAY_OF_SOCKETS
     for chunk, sizes in _SOCKETS.items():
         name = f"xsk {chunk},"
@@ -57,13 +60,15 @@ def groups() -> list[dict[str, Any]]:
                  for size in sizes]  # fmt: skip
         cells.append({"case": f"{name} {sizes[0]}, window {few}", "size": sizes[0], "window": few,
                       "frames": _FRAMES_OF_FEW})  # fmt: skip
-        found.append({"verdict": "xsk", "chunk": chunk, "cells": cells})
+        found.append({"verdict": "xsk", "chunk": chunk, "drivers": [*MODULES], "cells": cells})
     return found
 
 
 def run(ready: Built) -> Measured:
     """Count; what a verdict lacks is told, and takes no other one with it."""
-    modules = {CARDS[MODELLED].module(one): ready.kernels["perf"].module(one) for one in MODULES}
+    kernel = ready.kernels["perf"]
+    modules = {CARDS[MODELLED].module(one): kernel.module(one) for one in MODULES}
+    modules[_ROUTER] = kernel.build / "samples/rust/xdp_handlers" / f"{_ROUTER}.ko"
     plan = {"drivers": [*MODULES], "groups": groups()}
     title = "counting instructions of XDP"
     outcome, counted = windows(ready, BENCH, "xdp_bench.py", title, modules, cpus=1, ports=4,

@@ -55,3 +55,7 @@ class Rows(unittest.TestCase):
         for group in (one for one in xdp.groups() if one.get("chunk") != 2048):
             sizes = {cell["size"] for cell in group["cells"]}
             self.assertEqual(sizes, {60, 128, 512, 1514})
+
+    def test_c_has_no_module_to_count(self) -> None:
+        drivers = {group["verdict"]: group["drivers"] for group in xdp.groups()}
+        self.assertEqual((drivers["router"], drivers["drop"]), (["rust"], ["rust", "c"]))
