@@ -178,9 +178,13 @@ mod cases {
 
         handled.device.run(|ring, _, program, cx| {
             let address = ring.write_buffer(cx, 0, 0).ok_or(ENOENT)?;
-            let verdict = handle(ring, program, 0, DROP, cx)?;
+            let buff = receive(ring, 0, cx)?;
 
+            WANTED.store(DROP, Relaxed);
+            let verdict = run(&mut ring.poll(cx)?, program, buff, cx)?;
             check(matches!(verdict, Verdict::Dropped))?;
+            check(ring.recycled() == 1)?;
+            ring.refill(cx)?;
             check(ring.write_buffer(cx, 15, 0) == Some(address))?;
             check((ring.in_use(), ring.missing()) == (15, 0))
         })
