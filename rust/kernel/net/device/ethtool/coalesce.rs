@@ -28,8 +28,7 @@ pub trait CoalesceOps: Driver {
     fn coalesce<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Coalesce;
 
     /// Changes the setting of all queue vectors, for `ethtool -C`. Another time comes only if the
-    /// driver does not adapt it, or only begins to: the core's request has both values, so one that
-    /// has no effect is refused before.
+    /// driver is not to adapt it: with that it has no effect, and is refused before.
     fn set_coalesce<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,
@@ -90,7 +89,7 @@ impl<T: CoalesceOps> OptionalOps<T> {
 
         inner.if_reachable(|| {
             let now = T::coalesce(inner.data(), &mut lock);
-            if now.adaptive && wanted.adaptive && now.usecs != wanted.usecs {
+            if wanted.adaptive && now.usecs != wanted.usecs {
                 return Err(extack.refuse(
                     EINVAL,
                     c"rx-usecs has no effect with adaptive-rx: turn that off, too",

@@ -200,7 +200,7 @@ def _interval(cfg, pair=0):
 
 
 def _adapt_again(cfg):
-    ethtool(f"-C {cfg.ifname} adaptive-rx on rx-usecs 10")
+    ethtool(f"-C {cfg.ifname} adaptive-rx on")
 
 
 def moderation_adapts(cfg):
@@ -257,6 +257,9 @@ def moderation_that_adapts_is_not_set(cfg):
     defer(_adapt_again, cfg)
     ethtool(f"-C {cfg.ifname} adaptive-rx off rx-usecs 1000")
     ksft_eq(_interval(cfg), 1000)
+    # The same if it is to adapt from now on.
+    _refused(f"-C {cfg.ifname} adaptive-rx on rx-usecs 20", "no effect with adaptive-rx")
+    ksft_eq((_interval(cfg), _moderation(cfg)["adaptive-rx"]), (1000, False))
 
 
 def _pause(cfg):
