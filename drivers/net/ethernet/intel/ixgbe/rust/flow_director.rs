@@ -90,6 +90,9 @@ mod command {
 const VLAN_ID: u16 = 0x0fff;
 const VLAN_PRIORITY: u16 = 0xe000;
 
+/// The bit of a VLAN tag that is not compared: drop eligible, once CFI.
+const VLAN_DEI: u16 = 0x1000;
+
 /// The fields of a filter, or their masks, as numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fields {
@@ -205,6 +208,10 @@ impl Filter {
                 all if all == part => mask.vlan |= part,
                 _ => return Err("VLAN ID and priority masks must be all ones or zero"),
             }
+        }
+        // A mask of all ones, which users have if they do not choose one, means the others.
+        if tag & VLAN_DEI != 0 || bits == VLAN_DEI {
+            return Err("the DEI bit of the VLAN tag is not supported");
         }
         fields.vlan = tag & mask.vlan;
         Ok(Self { fields, mask })
@@ -463,6 +470,11 @@ mod tests {
         assert!(!with(
             |packets| packets.vlan_tag = Masked::new([0, 5], [0, 0xff])
         ));
+        for (tag, mask) in [([0x10, 5], [0xff; 2]), ([0x10, 0], [0x10, 0])] {
+            let mut packets = to_port(PortProtocol::Udp, 9, u16::MAX);
+            packets.vlan_tag = Masked::new(tag, mask);
+            assert!(Filter::new(&packets).is_err());
+        }
         assert!(!with(
             |packets| packets.vlan_protocol = Masked::new([0x81, 0], [0xff; 2])
         ));

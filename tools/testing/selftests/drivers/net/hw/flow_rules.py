@@ -248,6 +248,17 @@ def refused(cfg, rule):
         _delete(cfg, 1)
 
 
+def drop_eligible_refused(cfg):
+    """ A rule about the bit of a VLAN tag that the card does not compare is refused. """
+    if _driver(cfg) != "ixgbe_rust":
+        raise KsftSkipEx("other drivers leave the bit out")
+    defer(delete_all, cfg)
+    with ksft_raises(CmdExitFailure):
+        insert(cfg, "flow-type udp4 vlan 0x1005 action 0 loc 1")
+    ksft_in("DEI bit", kernel_log().splitlines()[-1])
+    ksft_eq(_rules(cfg), [])
+
+
 def queue_stays(cfg):
     """ A queue with a rule is not taken away. """
     insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
@@ -355,8 +366,9 @@ def main():
             skip_program(why)
         cfg.netnl = NetdevFamily()
         ksft_run(cfg.judged([set_up, refused_while_off, to_queue, dropped, several,
-                             without_location, one_mask, refused, queue_stays, survive,
-                             changed_while_down, counted, set_back]), args=(cfg, ))
+                             without_location, one_mask, refused, drop_eligible_refused,
+                             queue_stays, survive, changed_while_down, counted, set_back]),
+                 args=(cfg, ))
     ksft_exit()
 
 
