@@ -214,7 +214,8 @@ impl<T: HwtstampOps> OptionalOps<T> {
         let (config, extack) = unsafe { (&mut *config, ExtAck::new(extack)) };
 
         inner.if_reachable(|| {
-            let wanted = HwtstampConfig::from_raw(config)?;
+            let wanted = HwtstampConfig::from_raw(config)
+                .map_err(|error| extack.refuse(error, c"tx_type or rx_filter is not supported"))?;
 
             // Nobody could tell what the stamps mean, and the driver's work is not done.
             if wanted != HwtstampConfig::default()
