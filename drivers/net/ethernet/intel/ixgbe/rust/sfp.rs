@@ -131,7 +131,7 @@ pub(crate) struct Module {
     pub(crate) kind: Kind,
     /// It is also one for 1 Gb/s, and has a pin that selects the speed.
     pub(crate) is_dual: bool,
-    /// Intel has tested it with this NIC, or it is a cable, for which this does not matter.
+    /// It is one of Intel's, which has tested it with this NIC.
     is_tested: bool,
     /// The checksum of its description is wrong.
     pub(crate) is_damaged: bool,
@@ -164,7 +164,6 @@ impl Module {
         }
         let (ten, one) = (page[id::CODES_10G], page[id::CODES_1G]);
         let (cable, rate) = (page[id::CABLE], page[id::RATE]);
-        let is_cable = cable & (id::PASSIVE | id::ACTIVE) != 0;
 
         let kind = if cable & id::PASSIVE != 0 {
             Kind::PassiveCable
@@ -202,7 +201,7 @@ impl Module {
             kind,
             is_dual: matches!(kind, Kind::Sr if one & id::SX != 0)
                 || matches!(kind, Kind::Lr if one & id::LX != 0),
-            is_tested: is_cable || page[id::OUI] == id::OUI_INTEL,
+            is_tested: page[id::OUI] == id::OUI_INTEL,
             is_damaged: sum(page) != page[id::SUM],
             vendor: name(page, id::VENDOR),
             part: name(page, id::PART),
