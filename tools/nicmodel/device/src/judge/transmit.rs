@@ -30,6 +30,8 @@ pub(crate) struct Packet<'a> {
 /// The headers of a packet as they are, whatever lengths they claim: with TSE those are not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Headers {
+    /// Bytes of MPLS labels before the network header.
+    labels: usize,
     l3: usize,
     l4: usize,
     ipv4: bool,
@@ -47,6 +49,7 @@ struct Nested {
 /// Bytes of headers that the card repeats in each segment.
 const MAX_HEADERS: usize = 512;
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
+const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// Hop-by-hop options, routing, destination options: headers of 8 bytes and more.
 const IPV6_OPTIONS: [u8; 3] = [0, 43, 60];
 /// Protocols of tunnels, and the flags of GRE's header for a field each.
@@ -68,13 +71,28 @@ impl Headers {
             kind = be16(data, l3 + 2);
             l3 += 4;
         }
-        Self::at(data, l3, kind)
+        if !MPLS.contains(&kind) {
+            return Self::at(data, l3, kind);
+        }
+        // The last label has a mark, and no type of what follows it.
+        let stack = data.get(l3..)?.chunks_exact(4);
+        let labels = 4 * (stack.take_while(|label| label[2] & 1 == 0).count() + 1);
+        l3 += labels;
+        let kind = match data.get(l3)? >> 4 {
+            4 => 0x0800,
+            _ => 0x86dd,
+        };
+        Some(Self {
+            labels,
+            ..Self::at(data, l3, kind)?
+        })
     }
 
     /// Those behind a type of Ethernet.
     fn at(data: &[u8], l3: usize, kind: u16) -> Option<Self> {
         match kind {
             0x0800 => Some(Self {
+                labels: 0,
                 l3,
                 l4: l3 + usize::from(*data.get(l3)? & 0xf) * 4,
                 ipv4: true,
@@ -88,6 +106,7 @@ impl Headers {
                     l4 += 8 * (usize::from(length) + 1);
                 }
                 Some(Self {
+                    labels: 0,
                     l3,
                     l4,
                     ipv4: false,
@@ -172,8 +191,12 @@ impl Packet<'_> {
 
     /// Whether the context has the headers where they are.
     pub(crate) fn headers_agree(&self) -> bool {
+        // Labels may count as a part of a network header that the card leaves as it is.
+        let leaves = !self.first.tse() && !self.first.ixsm();
         self.headers().is_some_and(|(is, said)| {
-            is.outer.l3 == said.mac_len && is.inner.l4 == said.mac_len + said.ip_len
+            let begin = said.mac_len + if leaves { is.outer.labels } else { 0 };
+            (is.outer.l3 == said.mac_len || is.outer.l3 == begin)
+                && is.inner.l4 == said.mac_len + said.ip_len
         })
     }
 

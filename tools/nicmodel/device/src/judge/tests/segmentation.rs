@@ -20,6 +20,7 @@ const HEADERS: usize = 14 + 20 + 20;
 /// A send in segments of 1,000 bytes, as the contract wants it.
 pub(super) struct Send {
     data: Vec<u8>,
+    mac_len: u8,
     ip_len: u16,
     l4_len: u8,
     mss: u16,
@@ -42,6 +43,7 @@ impl Send {
             .with_ixsm(true);
         Self {
             data,
+            mac_len: 14,
             ip_len: 20,
             l4_len: 20,
             mss: 1000,
@@ -50,7 +52,7 @@ impl Send {
     }
 
     pub(super) fn broken(&self) -> BTreeSet<&'static str> {
-        let (low, high) = context(14, self.ip_len, true, Transport::Tcp);
+        let (low, high) = context(self.mac_len, self.ip_len, true, Transport::Tcp);
         let high = TxContextHigh::new_with_raw_value(high.raw_value())
             .with_l4len(self.l4_len)
             .with_mss(self.mss);
@@ -127,6 +129,55 @@ fn rules_are_broken_in_tunnels() {
         send.data[23] = 99;
         assert!(send.broken().contains("tx-context-headers"));
     }
+}
+
+impl Send {
+    /// The same behind MPLS labels.
+    fn labelled(labels: &[u8]) -> Self {
+        let mut send = Self::new();
+        put_be16(&mut send.data, 12, 0x8847);
+        send.data.splice(14..14, labels.iter().copied());
+        send.mac_len = 14 + labels.len() as u8;
+        send.request = good(send.data.len())
+            .with_paylen(u18::new(3000))
+            .with_tse(true)
+            .with_txsm(true)
+            .with_ixsm(true);
+        send
+    }
+
+    /// With sums alone, of a packet that fits a frame.
+    fn summed(mut self, of_ip: bool) -> Self {
+        self.data.truncate(1500);
+        self.request = good(self.data.len()).with_txsm(true).with_ixsm(of_ip);
+        self
+    }
+
+    /// With the labels as a part of the network header.
+    fn with_labels_in_ip(mut self) -> Self {
+        self.ip_len += u16::from(self.mac_len) - 14;
+        self.mac_len = 14;
+        self
+    }
+}
+
+#[test]
+fn rules_about_labels() {
+    let agrees = |send: Send| !send.broken().contains("tx-context-headers");
+    for labels in [&[0, 6, 0x41, 64][..], &[0, 6, 0x40, 64, 0, 7, 0x01, 64]] {
+        let labelled = || Send::labelled(labels);
+        assert_eq!(labelled().broken(), BTreeSet::new());
+        assert!(agrees(labelled().summed(true)));
+        assert!(agrees(labelled().summed(false).with_labels_in_ip()));
+        // The header that the card changes is behind them.
+        assert!(!agrees(labelled().summed(true).with_labels_in_ip()));
+        assert!(!agrees(labelled().with_labels_in_ip()));
+        let mut without = labelled().summed(false);
+        without.mac_len = 14;
+        assert!(!agrees(without));
+    }
+    // Labels without an end.
+    assert!(!agrees(Send::labelled(&[0; 4]).summed(false)));
 }
 
 /// A way to break such a rule, if it is one.
