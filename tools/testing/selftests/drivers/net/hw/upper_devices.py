@@ -311,15 +311,21 @@ def _bonding(name):
     return Path(f"/sys/class/net/ksft-bond/bonding/{name}").read_text(encoding="ascii").strip()
 
 
-def _wait_active(dev):
-    wait_until(lambda: _bonding("active_slave") == dev, 60, f"{dev} is active")
+def _wait_active(dev, ns=None):
+    def active():
+        said = ip("-d link show ksft-bond", json=True, ns=ns)[0]
+        return said["linkinfo"]["info_data"].get("active_slave")
+
+    wait_until(lambda: active() == dev, 60, f"{dev} is active")
 
 
 def fail_over(cfg):
     """ A bond goes on with its other device, and comes back, while a stream runs. """
-    hosts = _bond(cfg, "mode active-backup")
-    ip(f"link set ksft-bond type bond primary {cfg.ifname}")
-    _wait_active(cfg.ifname)
+    # There is no switch between the two: what one end sends may arrive at the backup of the other.
+    hosts = _bond(cfg, "mode active-backup all_slaves_active 1")
+    for ns, dev in ((None, cfg.ifname), (cfg.remote_ns, cfg.remote_ifname)):
+        ip(f"link set ksft-bond type bond primary {dev}", ns=ns)
+        _wait_active(dev, ns)
     received = netdev_stat(cfg.ifname, "rx_bytes")
     with _streams_beside(hosts):
         for state, active in (("down", "ksft-here"), ("up", cfg.ifname)) * 3:
