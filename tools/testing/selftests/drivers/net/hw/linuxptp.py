@@ -44,10 +44,11 @@ PACKET_ADD_MEMBERSHIP, PACKET_MR_ALLMULTI = 1, 2
 # A busy machine is late, which does not mean that a port or the peer is out of order.
 CONFIG = """[global]
 network_transport {transport}
-delay_mechanism E2E
+delay_mechanism {mechanism}
 priority1 {priority}
 logSyncInterval -4
 logMinDelayReqInterval -4
+logMinPdelayReqInterval -4
 logAnnounceInterval -2
 announceReceiptTimeout 100
 summary_interval -4
@@ -77,12 +78,13 @@ def _running(*words):
 
 
 @contextlib.contextmanager
-def _ptp4l(ifname, folder, priority, transport, *words):
+def _ptp4l(ifname, folder, priority, way, *words):
     place = Path(folder) / ifname
     place.mkdir()
     config = place / "config"
-    config.write_text(CONFIG.format(transport=transport, priority=priority, folder=place),
-                      encoding="utf-8")
+    transport, mechanism = way
+    config.write_text(CONFIG.format(transport=transport, mechanism=mechanism, priority=priority,
+                                    folder=place), encoding="utf-8")
     with _running("ptp4l", "-i", ifname, "-f", str(config), "-m", "-q", *words) as log:
         yield log
 
@@ -153,9 +155,11 @@ def _in_step(sniffer, log):
     return abs(abs(frequency) - DRIFT) < 1_000 and abs(delay - DELAY) < 50
 
 
-@ksft_variants([KsftNamedVariant("ethernet", "L2"), KsftNamedVariant("udp", "UDPv4")])
+@ksft_variants([KsftNamedVariant("ethernet", ("L2", "E2E")),
+                KsftNamedVariant("udp", ("UDPv4", "E2E")),
+                KsftNamedVariant("peer_to_peer", ("L2", "P2P"))])
 @ksft_disruptive
-def ptp4l_follows(cfg, transport):
+def ptp4l_follows(cfg, way):
     """ The clock of a port follows that of its peer to within 100 ns, by the stamps. """
     cfg.model.fault(1, "drift", value=DRIFT)
     for port in (0, 1):
@@ -164,8 +168,8 @@ def ptp4l_follows(cfg, transport):
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             with NetNSEnter(cfg.remote_ns):
-                stack.enter_context(_ptp4l(cfg.remote_ifname, folder, 100, transport))
-            log = stack.enter_context(_ptp4l(cfg.ifname, folder, 200, transport, "-s"))
+                stack.enter_context(_ptp4l(cfg.remote_ifname, folder, 100, way))
+            log = stack.enter_context(_ptp4l(cfg.ifname, folder, 200, way, "-s"))
             sniffer = stack.enter_context(Sniffer(cfg.ifname))
             wait_until(lambda: _in_step(sniffer, log), 40, "the clocks are in step")
             offsets = [sniffer.offset() for _ in range(4 * ROW)]
