@@ -82,7 +82,9 @@ def _selftests(content: Content) -> str:
         )
         for driver, name in selftests.DRIVERS.items()
     )
-    return f"{sums}.\n[selftests.md]({PROGRAMS}) has them by program, with the reasons.\n"
+    since = ", ".join(f"{name} ({when})" for name, when in content.get("renewed", {}).items())
+    again = f"Run again since: {since}.\n" if since else ""
+    return f"{sums}.\n{again}[selftests.md]({PROGRAMS}) has them by program, with the reasons.\n"
 
 
 def _document(title: str, *lines: str) -> str:

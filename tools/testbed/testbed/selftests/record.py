@@ -26,6 +26,19 @@ def of_driver(programs: Iterable[Program]) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
+def renewed(
+    old: Mapping[str, Any], results: Mapping[str, Mapping[str, Any]], when: str
+) -> dict[str, Any]:
+    """The record with other results of some programs, and when they were run."""
+    found: dict[str, Any] = {
+        driver: dict(sorted({**old.get(driver, {}), **results[driver]}.items()))
+        for driver in sorted(DRIVERS, reverse=True)
+    }
+    names = {name for one in results.values() for name in one}
+    found["renewed"] = {**old.get("renewed", {}), **dict.fromkeys(sorted(names), when)}
+    return found
+
+
 def totals(results: Mapping[str, Any]) -> tuple[int, int, int]:
     """Cases of one driver that passed, failed and were skipped."""
     passed, failed, skipped = (

@@ -19,6 +19,7 @@ from testbed.bench.record import PARTS, Circumstances, refusals
 from testbed.bench.rows import Row
 from testbed.catalogue import MEMORY
 from testbed.host.ui import Failure
+from testbed.selftests import record as selftests
 
 CLONE = Path(__file__).parents[4]
 CIRCUMSTANCES = Circumstances("2026-11-21", "abc1234", "some CPU", 2, "7.3.4", 7)
@@ -173,6 +174,18 @@ class Report(unittest.TestCase):
         self.assertIn("**6**", text)
         text = report.render({"selftests": content})
         self.assertIn("C: 6 cases pass, 2 fail, 4 are skipped; Rust: 3 cases pass", text)
+        self.assertNotIn("Run again", text)
+
+    def test_selftests_that_were_run_again_are_named(self) -> None:
+        def results(count: int, *names: str) -> dict[str, object]:
+            return {name: {"pass": count, "fail": 0, "skip": 0, "cases": {}} for name in names}
+
+        old = self.content(rust=results(1, "stats.py", "tso.py"), c=results(1, "stats.py"))
+        new = {"rust": results(5, "tso.py"), "c": results(7, "tso.py")}
+        content = {**old, **selftests.renewed(old, new, "2026-11-30, commit abc1234")}
+        text = report.render({"selftests": content})
+        self.assertIn("C: 8 cases pass, 0 fail, 0 are skipped; Rust: 6 cases pass", text)
+        self.assertIn("Run again since: tso.py (2026-11-30, commit abc1234).\n", text)
 
     def test_results_are_short(self) -> None:
         self.assertLessEqual(len((CLONE / "RESULTS.md").read_text().splitlines()), 300)
