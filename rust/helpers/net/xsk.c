@@ -77,12 +77,6 @@ __rust_helper struct bpf_redirect_info *rust_helper_bpf_net_ctx_get_ri(void)
 	return bpf_net_ctx_get_ri();
 }
 
-__rust_helper struct xdp_frame *
-rust_helper_xdp_convert_buff_to_frame(struct xdp_buff *xdp)
-{
-	return xdp_convert_buff_to_frame(xdp);
-}
-
 #ifdef CONFIG_XDP_SOCKETS
 __rust_helper void rust_helper_xdp_get_umem(struct xdp_umem *umem)
 {
