@@ -27,6 +27,10 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     #[inline(never)]
     pub(super) fn handle(&mut self, hook: &'p Hook, buff: XdpBuff<'p, F>) -> Verdict<'p, F> {
         if buff.has_fragments() {
+            self.ring.context.raw.data_hard_start = buff.buffer.address(F::LAYOUT);
+            *self.flags() = buff.flags;
+            self.recycle(buff.into_buffer(), true);
+            *self.flags() = 0;
             return Verdict::Aborted;
         }
         let start = buff
@@ -76,7 +80,9 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         let raw = &mut self.ring.context.raw;
 
         raw.data_hard_start = buff.buffer.address(F::LAYOUT);
-        raw.data = raw.data_hard_start.wrapping_byte_add(buff.headroom as usize);
+        raw.data = raw
+            .data_hard_start
+            .wrapping_byte_add(buff.headroom as usize);
         raw.data_end = raw.data.wrapping_byte_add(len as usize);
         raw.data_meta = raw.data.wrapping_byte_sub(buff.metasize as usize);
         let buffer = buff.into_buffer();

@@ -31,14 +31,15 @@ const HOOK: usize = 1;
 
 const _: () = assert!(align_of::<Hook>() > HOOK);
 
-/// The program of a device, or its handler, which its driver has among its data, see [`XdpOps::attachment`].
+/// The program of a device, or its handler, which its driver has among its data, see
+/// [`XdpOps::attachment`].
 ///
 /// [`XdpOps::attachment`]: crate::net::device::xdp::XdpOps::attachment
 ///
 /// # Invariants
 ///
 /// `program` is null, or points to a program to which `self` owns a reference, or with the bit
-/// [`HOOK`], to a [`Hook`], likewise. One that was taken out is released in a way that waits for RCU
+/// `HOOK`, to a `Hook`, likewise. One that was taken out is released in a way that waits for RCU
 /// readers.
 pub struct Attachment {
     program: Atomic<*mut bindings::bpf_prog>,
@@ -179,11 +180,12 @@ fn hook_of(program: *mut bindings::bpf_prog) -> *const Hook {
     program.map_addr(|address| address & !HOOK).cast::<Hook>()
 }
 
-/// The program of a device, or its handler, during a run of the poll function, see [`Attachment::program`].
+/// The program of a device, or its handler, during a run of the poll function, see
+/// [`Attachment::program`].
 ///
 /// # Invariants
 ///
-/// `program` is valid during `'p`, a run of a poll function. With [`HOOK`], it is a [`Hook`].
+/// `program` is valid during `'p`, a run of a poll function. With `HOOK`, it is a `Hook`.
 #[derive(Clone, Copy)]
 pub struct Program<'p> {
     program: NonNull<bindings::bpf_prog>,

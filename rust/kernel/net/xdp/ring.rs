@@ -490,7 +490,7 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
     /// Gives the buffers of the frame that the context describes back to the ring, or to the pool
     /// if there is no room. `buffer` is the first one; the program may have freed the others.
     #[inline(always)]
-    fn recycle(&mut self, buffer: DeviceBuffer, has_fragments: bool) {
+    pub(super) fn recycle(&mut self, buffer: DeviceBuffer, has_fragments: bool) {
         if has_fragments && *self.flags() & HAS_FRAGMENTS != 0 {
             self.recycle_fragments();
         }

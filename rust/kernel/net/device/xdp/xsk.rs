@@ -125,7 +125,10 @@ unsafe fn bind<T: XskOps>(
 
     inner.check_reachable()?;
     if T::attachment(inner.data().get_ref()).has_hook() {
-        crate::netdev_err!(dev, "no AF_XDP without copies: a module handles the frames\n");
+        crate::netdev_err!(
+            dev,
+            "no AF_XDP without copies: a module handles the frames\n"
+        );
         return Err(EBUSY);
     }
     if dev.features().contains(Feature::Lro) {
