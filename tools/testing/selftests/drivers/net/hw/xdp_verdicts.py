@@ -211,8 +211,8 @@ def closed_while_sending(cfg):
     check_sent_back(cfg, FRAMES)
 
 
-@ksft_disruptive
 @ksft_variants(("restarted", "closed"))
+@ksft_disruptive
 def lost_is_counted(cfg, how):
     """ Frames that the card has not sent when their queue stops are counted. """
     port, count = cfg.ports[0], 20
