@@ -16,6 +16,7 @@ mod doorbell;
 mod driver;
 mod early;
 pub mod ethtool;
+mod exclusion;
 mod extack;
 pub mod features;
 pub mod features_check;

@@ -352,13 +352,14 @@ pub trait Driver: Sized + 'static {
     /// Checks or applies a new MTU within the limits of [`Info`]. [`Device::mtu`] changes if this
     /// succeeds, and before the device is started again if it asks for [`MtuChange::Restart`].
     ///
-    /// If the device does not come up with the new MTU, the old one is tried. Process context, RTNL
-    /// held; the device may be up or down.
+    /// If the device does not come up with the new MTU, the old one is tried: this is called with
+    /// it, for a device that is about to go up. Process context, both locks held; the device may be
+    /// up or down.
     fn change_mtu<'bound>(
         _data: Pin<&Self::Data<'bound>>,
         _dev: &Device,
         _mtu: u32,
-        _rtnl: &mut Rtnl,
+        _locks: &mut Locks<'bound>,
     ) -> Result<MtuChange> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }

@@ -73,7 +73,7 @@ impl<T: FeaturesOps> OptionalOps<T> {
     ) -> bindings::netdev_features_t {
         // SAFETY: The device is registered, or has all that it needs to be.
         let inner = unsafe { ops::inner::<T>(dev) };
-        let wanted = Features::from_raw(features);
+        let wanted = inner.without_excluded(Features::from_raw(features));
 
         // The driver cannot add any.
         wanted

@@ -236,7 +236,12 @@ impl<T: Driver> Inner<T> {
     }
 
     /// As [`Self::restart`], but if that fails, the device is closed.
+    ///
+    /// One that has been closed meanwhile stays so.
     pub(super) fn restart_or_close(&self, locks: &mut Locks<'static>) -> Result {
+        if !self.dev().is_running() {
+            return Err(ENETDOWN);
+        }
         self.restart(locks).inspect_err(|error| {
             crate::netdev_err!(self.dev(), "restart failed, closing: {error:?}\n");
             self.dev().close(locks);

@@ -64,7 +64,10 @@ impl<T: Driver> Ops<T> {
         ndo_tx_timeout: Some(Self::tx_timeout),
         ndo_set_rx_mode_async: if_has!(T::HAS_SET_RX_MODE, Self::set_rx_mode),
         ndo_set_mac_address: if_has!(T::HAS_SET_MAC_ADDRESS, Self::set_mac_address),
-        ndo_change_mtu: if_has!(T::HAS_CHANGE_MTU, Self::change_mtu),
+        ndo_change_mtu: if_has!(
+            T::HAS_CHANGE_MTU || T::OPS.exclusion.is_some(),
+            Self::change_mtu
+        ),
         ndo_fix_features: match T::OPS.netdev.ndo_fix_features {
             None => Some(Self::fix_features),
             of_driver => of_driver,
@@ -216,7 +219,12 @@ impl<T: Driver> Ops<T> {
             inner.check_reachable()?;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
-            let change = T::change_mtu(inner.data(), inner.dev(), mtu, locks)?;
+            inner.check_mtu(mtu)?;
+            let change = if T::HAS_CHANGE_MTU {
+                T::change_mtu(inner.data(), inner.dev(), mtu, locks)?
+            } else {
+                MtuChange::Live
+            };
 
             if change == MtuChange::Live || !inner.dev().is_running() {
                 inner.dev().set_mtu(mtu, locks);
@@ -238,10 +246,16 @@ impl<T: Driver> Ops<T> {
     ///
     /// See [`Ops`].
     unsafe extern "C" fn fix_features(
-        _dev: *mut bindings::net_device,
+        dev: *mut bindings::net_device,
         features: bindings::netdev_features_t,
     ) -> bindings::netdev_features_t {
-        Features::from_raw(features).consistent().0
+        // SAFETY: The device is registered, or has all that it needs to be.
+        let inner = unsafe { inner::<T>(dev) };
+
+        inner
+            .without_excluded(Features::from_raw(features))
+            .consistent()
+            .0
     }
 
     /// # Safety

@@ -26,6 +26,13 @@ use core::marker::PhantomData;
 pub(super) type SetupXsk =
     unsafe fn(&Device, *mut bindings::xsk_buff_pool, u16, &mut Locks<'static>) -> Result;
 
+/// A reason for which a device can have neither LRO, nor an MTU above a limit.
+pub(super) struct Exclusion {
+    /// A name for users.
+    pub(super) by: &'static CStr,
+    pub(super) max_mtu: u32,
+}
+
 /// The callbacks that a driver has beyond those of [`Driver`](super::Driver), for
 /// [`Driver::OPS`](super::Driver::OPS).
 ///
@@ -64,6 +71,10 @@ pub struct OptionalOps<T> {
     /// Its safety requirement: the device is one of driver `T`. C keeps the pool until it is
     /// unbound, or until binding it has failed.
     pub(super) setup_xsk: Option<SetupXsk>,
+    /// The exclusion with the lowest limit, if there is any.
+    ///
+    /// Its safety requirement: the device is one of driver `T`.
+    pub(super) exclusion: Option<unsafe fn(&Device) -> Option<Exclusion>>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -91,6 +102,7 @@ impl<T> OptionalOps<T> {
         complete_xdp: None,
         finish_xdp: None,
         setup_xsk: None,
+        exclusion: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

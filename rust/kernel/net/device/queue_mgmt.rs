@@ -63,7 +63,9 @@ pub trait QueueMgmtOps: Driver {
     /// Allocates memory for a queue that is in use, and stays so with its old memory.
     ///
     /// The NIC must not be told of it. If memory is short, this should fail rather than make a
-    /// smaller ring. Memory of a transmit queue cannot be made here ([`EINVAL`]).
+    /// smaller ring. Memory of a transmit queue cannot be made here ([`EINVAL`]). If the NIC has to
+    /// be reset before the queue can have other memory, this fails with [`EAGAIN`]: for a program,
+    /// or memory of users, the device is restarted then.
     fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<Self::Rx<'bound>>;
 
     /// Stops a queue, and waits until the NIC does not access its memory any more.

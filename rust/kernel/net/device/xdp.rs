@@ -20,10 +20,11 @@ pub use self::{
 };
 
 use super::{
+    attributes::Attributes,
     inner::Inner,
     ops_lock::Locks,
+    optional_ops::Exclusion,
     prelude::*,
-    queue_mgmt::QueueMgmtOps,
     Feature, //
 };
 
@@ -40,16 +41,18 @@ use crate::{
 pub mod xsk;
 
 /// A driver whose receive queues run programs, see [`OptionalOps::xdp`].
-pub trait XdpOps: QueueMgmtOps {
-    /// The greatest MTU with which all frames are in one buffer of an [`XdpRing`]. The driver has
-    /// to refuse a greater one in [`Driver::change_mtu`] while there is a program [that needs
-    /// that](Attachment::is_for_one_buffer).
+///
+/// Programs exclude LRO. Those whose frames have to be in one buffer exclude an MTU above
+/// [`Self::MAX_MTU`], too: the abstraction refuses both.
+pub trait XdpOps: Driver {
+    /// The greatest MTU with which all frames are in one buffer of an [`XdpRing`].
     ///
     /// [`XdpRing`]: crate::net::xdp::XdpRing
     const MAX_MTU: u32;
 
-    /// The program of the device. As long as it [is in use](Attachment::is_in_use), the driver
-    /// makes receive rings for it: they are [`XdpRing`]s.
+    /// The program of the device. As long as it [is in use](Attachment::is_in_use), the receive
+    /// rings that the driver makes are [`XdpRing`]s. Without queue management, the device is
+    /// restarted for them, unless all of its rings are.
     ///
     /// [`XdpRing`]: crate::net::xdp::XdpRing
     fn attachment<'a>(data: &'a Self::Data<'_>) -> &'a Attachment;
@@ -62,7 +65,36 @@ impl<T: XdpOps> OptionalOps<T> {
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_BASIC
             | bindings::netdev_xdp_act_NETDEV_XDP_ACT_REDIRECT
             | bindings::netdev_xdp_act_NETDEV_XDP_ACT_RX_SG;
+        // That of `xsk()` counts more.
+        if self.exclusion.is_none() {
+            self.exclusion = Some(Self::excluded_by_program);
+        }
         self
+    }
+
+    /// The exclusion by a program.
+    ///
+    /// # Safety
+    ///
+    /// See [`OptionalOps::exclusion`].
+    unsafe fn excluded_by_program(dev: &Device) -> Option<Exclusion> {
+        // SAFETY: By the safety requirements.
+        let attachment = T::attachment(unsafe { ops::inner::<T>(dev.as_raw()) }.data().get_ref());
+
+        if !attachment.is_in_use() {
+            return None;
+        }
+        Some(if attachment.is_for_one_buffer() {
+            Exclusion {
+                by: c"an XDP program without xdp.frags, or a handler",
+                max_mtu: T::MAX_MTU,
+            }
+        } else {
+            Exclusion {
+                by: c"an XDP program",
+                max_mtu: u32::MAX,
+            }
+        })
     }
 
     /// Lets programs ask for the hints of rings of this format, which the driver
@@ -153,9 +185,15 @@ fn prepare<T: XdpOps>(
     if dev.features().contains(Feature::Lro) {
         return Err(extack.refuse(EINVAL, c"LRO is on"));
     }
+    let was_in_use = attachment.is_in_use();
     attachment.expect(true);
     inner.orphans.use_pools(true);
-    let result = restart_queues(inner, locks);
+    let result = restart_queues(inner, locks, || {
+        if !was_in_use {
+            attachment.expect(false);
+            inner.orphans.use_pools(false);
+        }
+    });
     attachment.expect(false);
     if result.is_err() && !attachment.is_in_use() {
         xsk::without_program(inner, locks);
@@ -170,17 +208,14 @@ fn prepare<T: XdpOps>(
 fn restart_queues<T: XdpOps>(
     inner: &Inner<T>,
     locks: &mut Locks<'static>,
+    undo: impl Fn(),
 ) -> Result<(), (u16, Error)> {
     let mut queue = 0;
 
-    while let Some(vector) = inner.rx_vector(queue, locks.ops()) {
-        // SAFETY: It exists while the device is up, which does not change with the locks held.
-        let is_for_programs = || unsafe { vector.as_ref() }.napi().is_for_programs();
-        let is_ready = || is_for_programs() && !inner.orphans.lacks_ring(queue);
-
-        if !is_ready() {
-            restart_queue(inner.dev(), queue, locks).map_err(|error| (queue, error))?;
-            if !is_ready() {
+    while let Some(is_ready) = is_for_programs(inner, queue, locks) {
+        if !is_ready {
+            restart_queue(inner, queue, locks, &undo).map_err(|error| (queue, error))?;
+            if is_for_programs(inner, queue, locks) == Some(false) {
                 // The driver has made other memory.
                 return Err((queue, EOPNOTSUPP));
             }
@@ -190,11 +225,42 @@ fn restart_queues<T: XdpOps>(
     Ok(())
 }
 
-/// Restarts a receive queue with other memory.
+/// Whether programs can see the frames of a receive queue, if there is one, and the device is up.
+fn is_for_programs<T: Driver>(
+    inner: &Inner<T>,
+    queue: u16,
+    locks: &Locks<'static>,
+) -> Option<bool> {
+    let vector = inner.rx_vector(queue, locks.ops())?;
+    // SAFETY: It exists as long as the device is up, which does not change with the locks borrowed.
+    let napi = unsafe { vector.as_ref() }.napi();
+
+    Some(napi.is_for_programs() && !inner.orphans.lacks_ring(queue))
+}
+
+/// Restarts a receive queue with other memory, or the device if the queue cannot have that before.
+/// If the device cannot be up with it either, `undo` has it get the old memory.
+fn restart_queue<T: Driver>(
+    inner: &Inner<T>,
+    queue: u16,
+    locks: &mut Locks<'static>,
+    undo: impl FnOnce(),
+) -> Result {
+    if T::OPS.queue_mgmt.is_some() {
+        match restart_one(inner.dev(), queue, locks) {
+            Err(error) if error == EAGAIN => (),
+            result => return result,
+        }
+    }
+    // If the driver can do that, new memory is allocated before the device goes down.
+    inner.restart_or_undo(Attributes::of(inner.dev()), locks, |_| undo())
+}
+
+/// Restarts a receive queue.
 ///
 /// Not generic, so that this is not part of a driver's module.
 #[inline(never)]
-fn restart_queue(dev: &Device, queue: u16, _locks: &mut Locks<'static>) -> Result {
+fn restart_one(dev: &Device, queue: u16, _locks: &mut Locks<'static>) -> Result {
     // SAFETY: The device is registered, and has the queue. Its lock is held, which drivers with
     // queue management have, and the token is lent to the callbacks.
     to_result(unsafe { bindings::netdev_rx_queue_restart(dev.as_raw(), queue.into()) })

@@ -519,7 +519,7 @@ impl Driver for Dummy {
         data: Pin<&Data<'bound>>,
         _dev: &Device,
         _mtu: u32,
-        _rtnl: &mut Rtnl,
+        _locks: &mut Locks<'bound>,
     ) -> Result<MtuChange> {
         if data.log.restart_mtu.load(Relaxed) != 0 {
             Ok(MtuChange::Restart)

@@ -441,7 +441,7 @@ impl<const OPS_LOCK: bool> Driver for Plain<OPS_LOCK> {
         _data: Pin<&Data<'bound>>,
         _dev: &Device,
         _mtu: u32,
-        _rtnl: &mut Rtnl,
+        _locks: &mut Locks<'bound>,
     ) -> Result<MtuChange> {
         Ok(MtuChange::Restart)
     }

@@ -361,6 +361,7 @@ mod cases {
         assert!(!device.is_for_one_buffer()?);
         device.attach(Some(&other)).0?;
         assert!(device.is_for_one_buffer()?);
+        assert_eq!(device.set_mtu(MAX_MTU as c_int + 1), Err(EINVAL));
         device.attach(Some(&program)).0?;
         assert!(!device.is_for_one_buffer()?);
         device.set_mtu(MAX_MTU as c_int + 1)?;

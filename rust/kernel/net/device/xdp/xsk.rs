@@ -9,7 +9,9 @@ use super::{
     super::{
         inner::Inner,
         ops_lock::Locks,
+        optional_ops::Exclusion,
         prelude::*,
+        queue_mgmt::QueueMgmtOps,
         Feature, //
     },
     restart_queue,
@@ -21,19 +23,15 @@ use crate::net::napi::XskPool;
 use core::ptr::NonNull;
 
 /// A driver whose queues can have memory of users, see [`OptionalOps::xsk`].
-pub trait XskOps: XdpOps {
-    /// Whether the NIC can receive to frames of so many bytes, as it is set up: each takes all
-    /// that it may receive.
-    fn takes_frames(dev: &Device, frame_len: u32) -> bool;
-
-    /// The shortest frames of all pools that are bound to queues have this length from now on, or
-    /// there are none. The driver has to refuse LRO while there are pools, and in
-    /// [`Driver::change_mtu`] an MTU with which received frames may be longer.
-    ///
-    /// A queue with [a pool](crate::net::napi::Napi::xsk_pool) gets an [`XskRing`].
-    ///
-    /// [`XskRing`]: crate::net::xdp::xsk::XskRing
-    fn frames_changed(data: &Self::Data<'_>, frame_len: Option<u32>);
+///
+/// A queue with [a pool](crate::net::napi::Napi::xsk_pool) gets an [`XskRing`]. Pools exclude LRO,
+/// and an MTU that is too great for their frames: the abstraction refuses both.
+///
+/// [`XskRing`]: crate::net::xdp::xsk::XskRing
+pub trait XskOps: XdpOps + QueueMgmtOps {
+    /// The greatest MTU with which each frame that is received fits into one of so many bytes, of
+    /// a user; 0 if there is none.
+    fn max_mtu(frame_len: u32) -> u32;
 }
 
 impl<T: XskOps> OptionalOps<T> {
@@ -42,7 +40,32 @@ impl<T: XskOps> OptionalOps<T> {
         self.netdev.ndo_xsk_wakeup = Some(Self::xsk_wakeup);
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
         self.setup_xsk = Some(Self::setup_xsk);
+        self.exclusion = Some(Self::excluded_by_pool);
         self
+    }
+
+    /// The exclusion by a pool, or by a program.
+    ///
+    /// # Safety
+    ///
+    /// See [`OptionalOps::exclusion`].
+    unsafe fn excluded_by_pool(dev: &Device) -> Option<Exclusion> {
+        // SAFETY: By the safety requirements.
+        let (inner, by_program) = unsafe {
+            (
+                ops::inner::<T>(dev.as_raw()),
+                Self::excluded_by_program(dev),
+            )
+        };
+        let by_pool = inner.orphans.frame_len().map(|len| Exclusion {
+            by: c"memory of AF_XDP",
+            max_mtu: T::max_mtu(len),
+        });
+
+        [by_pool, by_program]
+            .into_iter()
+            .flatten()
+            .min_by_key(|one| one.max_mtu)
     }
 
     /// # Safety
@@ -139,11 +162,11 @@ unsafe fn bind<T: XskOps>(
     let frame_len = unsafe { bindings::xsk_pool_get_rx_frame_size(raw.as_ptr()) };
     // SAFETY: As above; it is mapped next.
     let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, frame_len)? };
-    if !T::takes_frames(dev, frame_len) {
-        let mtu = dev.mtu();
+    let max_mtu = T::max_mtu(frame_len);
+    if dev.mtu() > max_mtu {
         crate::netdev_err!(
             dev,
-            "no AF_XDP with {frame_len} bytes in a frame and an MTU of {mtu}\n"
+            "no AF_XDP with {frame_len} bytes in a frame and an MTU above {max_mtu}\n"
         );
         return Err(EINVAL);
     }
@@ -156,12 +179,11 @@ unsafe fn bind<T: XskOps>(
         .add_pool(queue, pool.clone())
         // SAFETY: It was just mapped, and is not in use.
         .inspect_err(|_| unsafe { pool.unmap() })?;
-    tell(inner);
     if !are_in_use || inner.rx_vector(queue, locks.ops()).is_none() {
         // It is used when there is a program, and when the device goes up.
         return Ok(());
     }
-    let result = restart_queue(dev, queue, locks).and_then(|()| {
+    let result = restart_queue(inner, queue, locks, || pool.leave()).and_then(|()| {
         if pool.rings() == 0 {
             // The driver has made other memory.
             return Err(EOPNOTSUPP);
@@ -177,10 +199,9 @@ fn unbind<T: XskOps>(inner: &Inner<T>, queue: u16, locks: &mut Locks<'static>) {
         return;
     };
 
-    tell(inner);
     pool.leave();
     if inner.rx_vector(queue, locks.ops()).is_some() && pool.rings() != 0 {
-        let restarted = restart_queue(inner.dev(), queue, locks);
+        let restarted = restart_queue(inner, queue, locks, || {});
 
         // No ring is left of a queue that was restarted, unless it did not stop.
         if restarted.is_err() || pool.rings() != 0 {
@@ -203,7 +224,7 @@ pub(super) fn without_program<T: Driver>(inner: &Inner<T>, locks: &mut Locks<'st
             // They are those of a device that is down, whose NIC did not stop.
             return;
         }
-        let restarted = restart_queue(inner.dev(), queue, locks);
+        let restarted = restart_queue(inner, queue, locks, || {});
 
         if restarted.is_err() || inner.orphans.queue_with_rings() == Some(queue) {
             // As when it is unbound.
@@ -211,9 +232,4 @@ pub(super) fn without_program<T: Driver>(inner: &Inner<T>, locks: &mut Locks<'st
             return;
         }
     }
-}
-
-/// Tells the driver of the length of frames.
-fn tell<T: XskOps>(inner: &Inner<T>) {
-    T::frames_changed(inner.data().get_ref(), inner.orphans.frame_len());
 }

@@ -30,7 +30,6 @@ use kernel::{
         queue::Xmit,
         skbuff::TxSkBuff, //
     },
-    netdev_err,
     pci,
     prelude::*,
     sync::Arc, //
@@ -48,8 +47,7 @@ use crate::{
         FrameLimit,
         Offloads,
         RxRing,
-        Xdp,
-        MAX_XDP_MTU, //
+        Xdp, //
     },
     stats::PairStats,
     tx::{
@@ -286,27 +284,21 @@ impl Driver for PortDriver {
         port: Pin<&Port<'bound>>,
         netdev: &Device,
         mtu: u32,
-        _rtnl: &mut Rtnl,
+        locks: &mut Locks<'bound>,
     ) -> Result<MtuChange> {
-        let (old, new) = (FrameLimit::of_mtu(netdev.mtu()), FrameLimit::of_mtu(mtu));
-        if mtu > MAX_XDP_MTU && port.program.is_for_one_buffer() {
-            netdev_err!(netdev, "MTU above {MAX_XDP_MTU} without xdp.frags\n");
-            return Err(EINVAL);
+        let new = FrameLimit::of_mtu(mtu);
+        if !netdev.is_running() {
+            return Ok(MtuChange::Live);
         }
-        if !port.user_frames.allow(new) {
-            netdev_err!(
-                netdev,
-                "MTU of {mtu} is too long for the frames of AF_XDP\n"
-            );
-            return Err(EINVAL);
-        }
-        if old.longest() != new.longest() {
+        let running = port.running.get_mut(locks.ops_mut());
+        let has_plain_buffers = !running.lro && !port.program.is_in_use();
+
+        if has_plain_buffers && running.limit.fits_halves() != new.fits_halves() {
             return Ok(MtuChange::Restart);
         }
         // The buffers stay as they are: if a frame does not fit, it takes several.
-        if netdev.is_running() {
-            hw::set_frame_limit(&port.bar, new)?;
-        }
+        running.limit = running.limit.max(new);
+        hw::set_frame_limit(&port.bar, new)?;
         Ok(MtuChange::Live)
     }
 

@@ -45,7 +45,6 @@ mod frames;
 mod lro;
 mod plain;
 mod registers;
-mod user_frames;
 mod xdp;
 mod xsk;
 
@@ -64,7 +63,6 @@ use self::{
 pub(crate) use self::{
     buffers::{
         FrameLimit,
-        Longest,
         Xdp,
         MAX_XDP_MTU, //
     },
@@ -72,8 +70,7 @@ pub(crate) use self::{
         set_drop,
         RxRegisters, //
     },
-    user_frames::UserFrames,
-    xsk::takes_frames, //
+    xsk::max_mtu, //
 };
 
 /// Refill when this many buffers are missing: a batch is cheaper than single buffers.
@@ -165,7 +162,7 @@ impl RxRing {
         } else if program.is_in_use() {
             let source = XdpSource::new(dev, napi, len, program)?;
             Ring::new(source, pair, len, strips, whole, counters).map(Self::Xdp)
-        } else if limit.longest() == Longest::Half {
+        } else if limit.fits_halves() {
             let source = Plain::new(dev, napi, len)?;
             Ring::new(source, pair, len, strips, whole, counters).map(Self::Halves)
         } else {

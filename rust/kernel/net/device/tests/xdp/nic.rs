@@ -171,18 +171,18 @@ pub(super) struct Plan {
     pub(super) counts: [Atomic<u64>; 4],
     /// Frames that programs have sent back, and that were lost.
     pub(super) unsent: Atomic<usize>,
-    /// The device does not open.
-    pub(super) fails_to_open: Atomic<bool>,
+    /// So often, the device does not open.
+    pub(super) fails_to_open: Atomic<usize>,
     /// The queue that does not stop, once.
     pub(super) fails_to_stop: Atomic<usize>,
+    /// Queues get no memory before a restart of the device.
+    pub(super) wants_restart: Atomic<bool>,
     /// The NIC does not stop.
     pub(super) hangs: Atomic<bool>,
     /// The driver makes rings of any queue with the pool of the first one.
     pub(super) steals: Atomic<bool>,
     #[pin]
     stolen: SpinLock<Option<Arc<XskPool>>>,
-    /// The length of the shortest frames of users.
-    pub(super) frame_len: Atomic<u32>,
 }
 
 impl Plan {
@@ -276,7 +276,9 @@ impl Driver for Nic {
     fn open<'bound>(cx: &mut Opening<'_, 'bound, Self>) -> Result {
         let data = cx.data().get_ref();
 
-        if data.plan.fails_to_open.load(Relaxed) {
+        let fails = data.plan.fails_to_open.load(Relaxed);
+        if fails != 0 {
+            data.plan.fails_to_open.store(fails - 1, Relaxed);
             return Err(ENOMEM);
         }
         for queue in 0..QUEUES {
@@ -366,6 +368,9 @@ impl QueueMgmtOps for Nic {
         if data.plan.fails.load(Relaxed) == queue {
             return Err(ENOMEM);
         }
+        if data.plan.wants_restart.load(Relaxed) {
+            return Err(EAGAIN);
+        }
         data.ring(cx.napi(), queue, true)
     }
 
@@ -429,12 +434,12 @@ impl XdpXmitOps for Nic {
 }
 
 impl XskOps for Nic {
-    fn takes_frames(_: &Device, len: u32) -> bool {
-        len >= 1500
-    }
-
-    fn frames_changed(data: &Data<'_>, len: Option<u32>) {
-        data.plan.frame_len.store(len.unwrap_or(0), Relaxed);
+    fn max_mtu(len: u32) -> u32 {
+        if len >= 1500 {
+            MAX_MTU
+        } else {
+            0
+        }
     }
 }
 
@@ -465,12 +470,12 @@ impl XdpDevice {
                 doorbells: [const { Atomic::new(0) }; 2],
                 counts: [const { Atomic::new(0) }; 4],
                 unsent: Atomic::new(0),
-                fails_to_open: Atomic::new(false),
+                fails_to_open: Atomic::new(0),
                 fails_to_stop: Atomic::new(usize::MAX),
+                wants_restart: Atomic::new(false),
                 hangs: Atomic::new(false),
                 steals: Atomic::new(false),
                 stolen <- new_spinlock!(None),
-                frame_len: Atomic::new(0),
             }),
             GFP_KERNEL,
         )?;

@@ -2,6 +2,7 @@
 
 //! Tests of memory of users, see [`xsk`](crate::net::xdp::xsk).
 
+mod limits;
 mod user;
 
 use self::user::{
@@ -530,11 +531,11 @@ mod cases {
         // Nor for that, so it is closed.
         user.bind()?;
         device.plan.fails.store(0, Relaxed);
-        device.plan.fails_to_open.store(true, Relaxed);
+        device.plan.fails_to_open.store(usize::MAX, Relaxed);
         user.unbind()?;
         assert!(!user.is_mapped());
         assert_eq!(device.run(|_, _, _, _| Ok(())), Err(ENODEV));
-        device.plan.fails_to_open.store(false, Relaxed);
+        device.plan.fails_to_open.store(0, Relaxed);
         Ok(())
     }
 

@@ -334,7 +334,8 @@ def link_lost(cfg, flags):
         cfg.check_works()
 
 
-def _reflect_forever(ifindex, queues, flags, table):
+def reflect_forever(ifindex, queues, flags, table):
+    """ Bind sockets, put them into a table, and reflect what they receive, until killed. """
     sockets = bound(ifindex, queues, flags)
     for queue, sock in enumerate(sockets):
         put_socket(table, queue, sock)
@@ -356,7 +357,7 @@ def owner_killed(cfg, flags):
     cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
     for _ in range(rounds(cfg, 5, 2)):
         came = port.stat("tx_packets")
-        task = Task(_reflect_forever, port.ifindex(), cfg.queues, flags, table)
+        task = Task(reflect_forever, port.ifindex(), cfg.queues, flags, table)
         wait_until(lambda came=came: port.stat("tx_packets") > came + 100, 60, "frames go back")
         task.kill()
     cfg.check_traffic()
@@ -404,6 +405,40 @@ def longer(cfg, mtu, chunk):
             check_reflected(cfg, size)
 
 
+@ksft_variants([KsftNamedVariant("with_program", True, (3000, 1500, 1511, 1500)),
+                KsftNamedVariant("without_program", False, (9000, 1766, 1767, 1511))])
+@ksft_disruptive
+def mtu_leaves_link(cfg, is_used, mtus):
+    """ A new MTU does not take the link down, unless other buffers are better for it. """
+    port = cfg.ports[0]
+    if is_used:
+        attached(cfg, XDP_PASS)
+    defer(ip, f"link set {port.ifname} mtu 1500")
+    ip(f"link set {port.ifname} mtu {mtus[-1]}")
+    cfg.settle()
+    flaps = carrier_changes(port)
+    for mtu in mtus:
+        ip(f"link set {port.ifname} mtu {mtu}")
+        ksft_eq((port.attr("mtu"), carrier_changes(port)), (str(mtu), flaps))
+
+
+@ksft_disruptive
+def short_after_longer(cfg):
+    """ Short chunks are for frames that come after a reset: longer ones may still wait. """
+    port = cfg.ports[0]
+    attached(cfg, XDP_PASS)
+    cfg.settle()
+    flaps = int(carrier_changes(port))
+    for mtu in (3000, 1500):
+        ip(f"link set {port.ifname} mtu {mtu}")
+    sockets = _sockets(cfg, ZEROCOPY)
+    cfg.settle()
+    ksft_eq(int(carrier_changes(port)), flaps + 2)
+    _program(cfg, sockets)
+    with _reflecting(sockets):
+        check_reflected(cfg, 1514)
+
+
 @ksft_disruptive
 def no_lro(cfg):
     """ Memory of users and LRO exclude each other. """
@@ -427,7 +462,8 @@ def main():
     run(__file__, [received, reflected, sent, too_short, passed, sent_back, dropped, not_read,
                    no_memory, few_chunks, polled_busily, forwards_after("sockets"),
                    bound_under_traffic, forwards_after("binding"), restarted, link_lost,
-                   owner_killed, forwards_after("killing"), too_long, longer, no_lro,
+                   owner_killed, forwards_after("killing"), too_long, longer,
+                   mtu_leaves_link, short_after_longer, no_lro,
                    forwards_after("all")])
 
 

@@ -62,18 +62,7 @@ impl FeaturesOps for PortDriver {
         netdev: &Device,
         wanted: Features,
     ) -> Features {
-        if !wanted.contains(Feature::Lro) {
-            return wanted;
-        }
-        if port.program.is_in_use() {
-            netdev_notice!(netdev, "no LRO with an XDP program\n");
-            return wanted.without(Feature::Lro);
-        }
-        if port.user_frames.are_in_use() {
-            netdev_notice!(netdev, "no LRO with AF_XDP without copies\n");
-            return wanted.without(Feature::Lro);
-        }
-        if port.moderation.allows_lro() {
+        if !wanted.contains(Feature::Lro) || port.moderation.allows_lro() {
             return wanted;
         }
         netdev_notice!(

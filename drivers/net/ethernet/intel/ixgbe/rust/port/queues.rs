@@ -25,13 +25,13 @@ use crate::{
     flow,
     regs::queue::Pair,
     rx::{
-        FrameLimit,
         Offloads,
         RxRing, //
     }, //
 };
 
 use super::{
+    state::Running,
     Poller,
     Port,
     PortDriver, //
@@ -47,14 +47,14 @@ impl QueueMgmtOps for PortDriver {
     fn alloc_rx<'bound>(cx: &mut RxQueueAlloc<'_, 'bound, Self>) -> Result<RxRing> {
         let port = cx.data().get_ref();
         // Buffers of another sort come with a restart of the port.
-        let lro = port.running.get(cx.ops_lock()).lro;
+        let Running { lro, limit, .. } = *port.running.get(cx.ops_lock());
 
         RxRing::new(
             port.pdev.as_ref(),
             cx.napi(),
             Pair::new(cx.queue()).ok_or(EINVAL)?,
             cx.ring_sizes().rx,
-            FrameLimit::of_mtu(cx.device().mtu()),
+            limit,
             Offloads::of(cx.device().features()).with_lro(lro),
             &port.program,
             true,
@@ -85,8 +85,12 @@ impl QueueMgmtOps for PortDriver {
         let strips = netdev.features().contains(Feature::VlanStrip);
 
         // It may have been in use before.
-        rx.rewind(stopped, strips, counters)?
-            .start(port.device(), &port.bar, drop)
+        let registers = rx.rewind(stopped, strips, counters)?;
+        if !registers.takes(port.running.get(lock).limit) {
+            // It was made for another limit, which does not happen.
+            return Err(EINVAL);
+        }
+        registers.start(port.device(), &port.bar, drop)
     }
 
     fn closed_rx<'bound>(port: Pin<&Port<'bound>>, queue: u16, rx: RxRing, closed: &RxClosed<'_>) {

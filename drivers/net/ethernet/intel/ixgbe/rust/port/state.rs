@@ -88,8 +88,7 @@ use crate::{
     },
     rx::{
         FrameLimit,
-        RxRegisters,
-        UserFrames, //
+        RxRegisters, //
     },
     stats::PortStats,
     tx::TxRegisters,
@@ -133,6 +132,8 @@ pub(super) struct Running {
     pub(super) pairs: u16,
     /// The NIC aggregates frames.
     pub(super) lro: bool,
+    /// The highest limit since the NIC was reset.
+    pub(super) limit: FrameLimit,
 }
 
 /// The state that all callbacks of a port share.
@@ -160,8 +161,6 @@ pub(crate) struct Port<'bound> {
     pub(crate) flow_rules: FlowRules<'bound>,
     /// The program that sees received frames.
     pub(super) program: Arc<Attachment>,
-    /// The memory of users that queues have.
-    pub(super) user_frames: UserFrames,
     /// The filters that transmit functions add to the flow director.
     pub(crate) filters: atr::Table,
     /// Held while one of them does so.
@@ -302,7 +301,6 @@ impl<'bound> Port<'bound> {
                 spread: OpsCell::new(Spread::new()),
                 flow_rules: FlowRules::new(),
                 program: Arc::new(Attachment::new(), GFP_KERNEL)?,
-                user_frames: UserFrames::new(),
                 filters: atr::Table::new(),
                 director <- new_spinlock!((), "ixgbe_rust::director"),
                 moderation: Setting::new(),
@@ -350,7 +348,8 @@ impl<'bound> Port<'bound> {
         // CAST: There are no more than `MAX_PAIRS`.
         let pairs = rings.len() as u16;
         let lro = rings.iter().any(|pair| pair.rx.lro());
-        *self.running.get_mut(locks.ops_mut()) = Running { pairs, lro };
+        let limit = FrameLimit::of_mtu(netdev.mtu());
+        *self.running.get_mut(locks.ops_mut()) = Running { pairs, lro, limit };
         if !netdev.is_rxfh_configured(locks.ops()) {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }
@@ -370,7 +369,6 @@ impl<'bound> Port<'bound> {
         filter::init(bar, &netdev.mac_address());
         self.vlans.get(locks).apply(bar);
         vlan::filter(bar, netdev.features().contains(Feature::VlanFilter))?;
-        let limit = FrameLimit::of_mtu(netdev.mtu());
         if !rings.iter().all(|pair| pair.rx.takes(limit)) {
             // They were made for another MTU, which does not happen.
             return Err(EINVAL);

@@ -2,27 +2,14 @@
 
 //! Queues with memory of users (AF_XDP without copies).
 
-use kernel::net::device::{
-    xdp::xsk::XskOps,
-    Device, //
-};
+use kernel::net::device::xdp::xsk::XskOps;
 
-use crate::rx::{
-    takes_frames,
-    FrameLimit, //
-};
+use crate::rx;
 
-use super::{
-    Port,
-    PortDriver, //
-};
+use super::PortDriver;
 
 impl XskOps for PortDriver {
-    fn takes_frames(netdev: &Device, len: u32) -> bool {
-        takes_frames(len, FrameLimit::of_mtu(netdev.mtu()))
-    }
-
-    fn frames_changed(port: &Port<'_>, len: Option<u32>) {
-        port.user_frames.set(len);
+    fn max_mtu(frame_len: u32) -> u32 {
+        rx::max_mtu(frame_len)
     }
 }

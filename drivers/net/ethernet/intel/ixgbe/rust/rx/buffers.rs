@@ -17,8 +17,8 @@
 //!   So halves are for limits at which a frame fits with two tags.
 //! - Each frame begins with a buffer of its own: the NIC does not aggregate frames (RSC is off). If
 //!   it is to, frames of any length get whole pages.
-//! - Frames that were received with a higher limit may wait in the NIC's packet buffer. A reset
-//!   empties it, so buffers of another sort come with a reset only. See [`Longest`].
+//! - Frames that were received with a higher limit may wait in the NIC's packet buffer, which a
+//!   reset empties. So the limit that counts is the highest one since then.
 //!
 //! `ixgbe` relies on the same.
 
@@ -51,7 +51,7 @@ const FCS_LEN: u16 = 4;
 /// The longest frame of an Ethernet that knows no jumbo frames, without frame check sequence.
 const ORDINARY_LEN: u16 = 1514;
 /// Length of the tags of a VLAN within another one.
-pub(super) const TAGS_LEN: u16 = 8;
+const TAGS_LEN: u16 = 8;
 
 /// Room in front of a frame, for headers added on forwarding.
 const HEADROOM: u16 = 128;
@@ -60,9 +60,7 @@ const XDP_HEADROOM: u16 = 256;
 /// Number of bytes that the NIC may write into a page, a multiple of 1 KiB.
 const PAGE_LEN: u16 = 3072;
 /// The same for half of a page.
-pub(super) const HALF_LEN: u16 = 1536;
-/// The same for a chunk of 2 KiB that a user has given, behind the headroom of programs.
-pub(super) const CHUNK_LEN: u16 = 2048 - XDP_HEADROOM;
+const HALF_LEN: u16 = 1536;
 
 const PAGE: Layout = match Layout::new(HEADROOM, PAGE_LEN) {
     Some(layout) => layout,
@@ -78,20 +76,8 @@ const HALF: Option<Layout> = Layout::half_page(HEADROOM, HALF_LEN);
 /// The greatest MTU with which a frame fits into one page, with two tags.
 pub(crate) const MAX_XDP_MTU: u32 = (PAGE_LEN - HEADER_LEN - TAGS_LEN) as u32;
 
-/// The longest frames that are received, by the buffers that all of them fit into, with two tags. A
-/// reset is between two of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Longest {
-    /// Half of a page.
-    Half,
-    /// A chunk of 2 KiB that a user has given.
-    Chunk,
-    /// Several buffers, or one of as many KiB as the NIC is told.
-    Any,
-}
-
 /// The limit to the length of received frames: it includes the frame check sequence, but no tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FrameLimit(u16);
 
 impl FrameLimit {
@@ -107,18 +93,33 @@ impl FrameLimit {
         Self(len.max(ORDINARY_LEN).saturating_add(FCS_LEN))
     }
 
+    /// The greatest MTU whose frames take no more than so many bytes; 0 if those that are received
+    /// in any case take more.
+    pub(crate) fn max_mtu(longest: u16) -> u32 {
+        let mtu = longest
+            .saturating_sub(HEADER_LEN + FCS_LEN + TAGS_LEN)
+            .into();
+
+        if Self::of_mtu(mtu).longest() <= longest {
+            mtu
+        } else {
+            0
+        }
+    }
+
     /// The number of bytes.
     pub(crate) fn bytes(self) -> u16 {
         self.0
     }
 
-    /// The longest frames.
-    pub(crate) fn longest(self) -> Longest {
-        match self.0.saturating_add(TAGS_LEN) {
-            ..=HALF_LEN if HALF.is_some() => Longest::Half,
-            ..=CHUNK_LEN => Longest::Chunk,
-            _ => Longest::Any,
-        }
+    /// The most bytes that a frame takes, with two tags.
+    pub(crate) fn longest(self) -> u16 {
+        self.0.saturating_add(TAGS_LEN)
+    }
+
+    /// Whether all frames fit into half of a page.
+    pub(crate) fn fits_halves(self) -> bool {
+        HALF.is_some() && self.longest() <= HALF_LEN
     }
 }
 
@@ -128,10 +129,10 @@ pub(crate) trait Buffers: RxFormat {
     const KIB: u32 = Self::LAYOUT.len().div_ceil(1024) as u32;
     /// The longest frames that they are for: the NIC would write more of others than there is room
     /// for.
-    const LONGEST: Longest = if Self::KIB * 1024 > Self::LAYOUT.len() as u32 {
-        Longest::Half
+    const LONGEST: u16 = if Self::KIB * 1024 > Self::LAYOUT.len() as u32 {
+        Self::LAYOUT.len()
     } else {
-        Longest::Any
+        u16::MAX
     };
 }
 
@@ -141,7 +142,7 @@ pub(crate) struct Pages;
 /// The same, with room for what programs put in front of a frame.
 pub(crate) struct Xdp;
 
-/// Buffers for frames of [`Longest::Half`].
+/// Buffers for frames that [fit](FrameLimit::fits_halves).
 pub(crate) struct Halves;
 
 /// Buffers for frames of any length, which the NIC may aggregate to larger ones (datasheet 7.11).
@@ -220,11 +221,8 @@ impl XdpFormat for Xdp {
     }
 }
 
-const _: () = assert!(
-    matches!(Pages::LONGEST, Longest::Any)
-        && matches!(Xdp::LONGEST, Longest::Any)
-        && matches!(Lro::LONGEST, Longest::Any)
-);
+const _: () =
+    assert!(Pages::LONGEST == u16::MAX && Xdp::LONGEST == u16::MAX && Lro::LONGEST == u16::MAX);
 
 /// The most descriptors of an aggregated packet, see [`RSCCTL`](crate::regs::queue::RSCCTL).
 const LRO_DESCRIPTORS: u32 = 16;
@@ -250,13 +248,10 @@ mod tests {
             return;
         }
         for mtu in [68, 1500, 1504, 1510] {
-            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Half);
+            assert!(FrameLimit::of_mtu(mtu).fits_halves());
         }
-        for mtu in [1511, 1518, 1766] {
-            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Chunk);
-        }
-        for mtu in [1767, 2048, 9710, u32::MAX] {
-            assert_eq!(FrameLimit::of_mtu(mtu).longest(), Longest::Any);
+        for mtu in [1511, 1766, 2048, 9710, u32::MAX] {
+            assert!(!FrameLimit::of_mtu(mtu).fits_halves());
         }
     }
 

@@ -16,10 +16,7 @@ use kernel::{
     }, //
 };
 
-use super::{
-    FrameLimit,
-    Longest, //
-};
+use super::FrameLimit;
 use crate::{
     irq,
     mmio::{
@@ -66,7 +63,7 @@ pub(crate) struct RxRegisters {
     pub(super) bytes: u32,
     pub(super) tail: u32,
     pub(super) buffer_kib: u32,
-    pub(super) longest: Longest,
+    pub(super) longest: u16,
     pub(super) lro: bool,
     pub(super) strips: bool,
     /// Those of the transmit ring for frames that programs send back.

@@ -38,12 +38,8 @@ use kernel::{
 use super::{
     buffers::{
         FrameLimit,
-        Longest,
         Xdp,
-        CHUNK_LEN,
-        HALF_LEN,
-        HEADER_LEN,
-        TAGS_LEN, //
+        HEADER_LEN, //
     },
     frames::{
         self,
@@ -70,40 +66,37 @@ use crate::{
 const MAX_SENT: usize = 256;
 
 /// A size of buffers for the NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct BufferSize {
-    kib: u32,
-    /// The longest frames that they are for.
-    longest: Longest,
+    kib: u16,
+    /// See [`Buffers::LONGEST`](super::buffers::Buffers::LONGEST).
+    longest: u16,
 }
 
 impl BufferSize {
-    /// The most that buffers have: a frame that fits needs no more.
-    const MAX_KIB: u32 = 3;
-
-    /// That of frames of users that have `len` bytes each, all of which take a frame of this limit.
-    fn of(len: u32, limit: FrameLimit) -> Option<Self> {
-        let kib = (len / 1024).min(Self::MAX_KIB);
-        let most = u32::from(limit.bytes()) + u32::from(TAGS_LEN);
-
-        if most <= kib * 1024 {
-            let longest = Longest::Any;
-            return Some(Self { kib, longest });
-        }
-        // The frame limit keeps the NIC within the buffer.
-        let longest = limit.longest();
-        let least = match longest {
-            Longest::Half => HALF_LEN,
-            Longest::Chunk => CHUNK_LEN,
-            Longest::Any => return None,
+    /// That of frames of users that have `len` bytes each.
+    fn of(len: u32) -> Self {
+        // CAST: No more than three.
+        let kib = (len / 1024).clamp(2, 3) as u16;
+        // The frame limit keeps the NIC within a shorter buffer.
+        let longest = match u16::try_from(len) {
+            Ok(len) if len < kib * 1024 => len,
+            _ => u16::MAX,
         };
-        (len >= u32::from(least)).then_some(Self { kib: 2, longest })
+
+        Self { kib, longest }
+    }
+
+    /// The most bytes that a frame in one buffer has.
+    fn room(self) -> u16 {
+        self.longest.min(self.kib * 1024)
     }
 }
 
-/// Whether the NIC can receive to frames of users that have `len` bytes each, with this limit.
-pub(crate) fn takes_frames(len: u32, limit: FrameLimit) -> bool {
-    BufferSize::of(len, limit).is_some()
+/// The greatest MTU with which received frames fit into those of users that have `len` bytes each;
+/// 0 if there is none.
+pub(crate) fn max_mtu(len: u32) -> u32 {
+    FrameLimit::max_mtu(BufferSize::of(len).room())
 }
 
 /// The rings of a queue that has memory of users.
@@ -131,10 +124,15 @@ impl XskQueue {
         program: &Arc<Attachment>,
         pool: &Arc<XskPool>,
     ) -> Result<Self> {
+        let size = BufferSize::of(pool.frame_len());
+        if limit.longest() > size.room() {
+            return Err(EAGAIN);
+        }
+
         Ok(Self {
             pair,
             len,
-            size: BufferSize::of(pool.frame_len(), limit).ok_or(EINVAL)?,
+            size,
             strips,
             ring: XskRing::new(dev, napi, len, pool)?,
             program: program.clone(),
@@ -163,7 +161,7 @@ impl XskQueue {
             pair: self.pair,
             base,
             bytes: self.len.bytes(),
-            buffer_kib: self.size.kib,
+            buffer_kib: self.size.kib.into(),
             longest: self.size.longest,
             lro: false,
             strips: self.strips,
@@ -362,25 +360,19 @@ mod tests {
 
     #[test]
     fn whole_frames_fit_into_short_chunks() {
-        let size = |len, mtu| BufferSize::of(len, FrameLimit::of_mtu(mtu));
-        let of = |kib, longest| Some(BufferSize { kib, longest });
+        let of = |len| {
+            let size = BufferSize::of(len);
+            (size.kib, size.longest, max_mtu(len))
+        };
 
-        if FrameLimit::of_mtu(1500).longest() != Longest::Half {
-            return;
-        }
         // Chunks of 2 KiB.
-        assert_eq!(size(1792, 68), of(2, Longest::Half));
-        assert_eq!(size(1792, 1510), of(2, Longest::Half));
-        assert_eq!(size(1792, 1511), of(2, Longest::Chunk));
-        assert_eq!(size(1792, 1766), of(2, Longest::Chunk));
-        assert_eq!(size(1792, 1767), None);
+        assert_eq!(of(1792), (2, 1792, 1766));
         // The same with headroom that the user wants.
-        assert_eq!(size(1536, 1500), of(2, Longest::Half));
-        assert_eq!(size(1535, 1500), None);
-        assert_eq!(size(1791, 1511), None);
+        assert_eq!(of(1526), (2, 1526, 1500));
+        assert_eq!(of(1525), (2, 1525, 0));
+        assert_eq!(of(0), (2, 0, 0));
         // Chunks of 4 KiB.
-        assert_eq!(size(3840, 1500), of(3, Longest::Any));
-        assert_eq!(size(3840, 3046), of(3, Longest::Any));
-        assert_eq!(size(3840, 3047), None);
+        assert_eq!(of(3840), (3, u16::MAX, 3046));
+        assert_eq!(of(65536), (3, u16::MAX, 3046));
     }
 }
