@@ -136,13 +136,13 @@ register! {
     RDH(u32) @ 0x02810 {}
     RDT(u32) @ 0x02818 {}
 
-    /// Transmit ring: base address, length, head, tail, control.
-    TDBAL(u32) @ 0x03800 {}
-    TDBAH(u32) @ 0x03804 {}
-    TDLEN(u32) @ 0x03808 {}
-    TDH(u32) @ 0x03810 {}
-    TDT(u32) @ 0x03818 {}
-    TXDCTL(u32) @ 0x03828 {
+    /// Transmit rings: base address, length, head, tail, control.
+    TDBAL(u32)[2, stride = 256] @ 0x03800 {}
+    TDBAH(u32)[2, stride = 256] @ 0x03804 {}
+    TDLEN(u32)[2, stride = 256] @ 0x03808 {}
+    TDH(u32)[2, stride = 256] @ 0x03810 {}
+    TDT(u32)[2, stride = 256] @ 0x03818 {}
+    TXDCTL(u32)[2, stride = 256] @ 0x03828 {
         24:24   gran => bool;
         22:22   one => bool;
         21:16   wthresh;
@@ -227,7 +227,8 @@ pub(crate) struct Place {
     pub(crate) sizes: RingSizes,
     /// Bus addresses.
     pub(crate) rx: u64,
-    pub(crate) tx: u64,
+    /// The second one is for frames that programs send back, and has the size of `rx`.
+    pub(crate) tx: [u64; 2],
     /// How far the receive ring is filled.
     pub(crate) rx_tail: usize,
 }
@@ -241,11 +242,13 @@ pub(crate) fn place_rings(bar: &Bar0<'_>, place: Place) {
     bar.write_reg(RDLEN::from(place.sizes.rx.bytes()));
     bar.write_reg(RDH::zeroed());
     rx_doorbell(bar, place.rx_tail);
-    bar.write_reg(TDBAL::from(tx as u32));
-    bar.write_reg(TDBAH::from((tx >> 32) as u32));
-    bar.write_reg(TDLEN::from(place.sizes.tx.bytes()));
-    bar.write_reg(TDH::zeroed());
-    bar.write_reg(TDT::zeroed());
+    for (queue, size) in [place.sizes.tx, place.sizes.rx].into_iter().enumerate() {
+        bar.write(TDBAL::at(queue), (tx[queue] as u32).into());
+        bar.write(TDBAH::at(queue), ((tx[queue] >> 32) as u32).into());
+        bar.write(TDLEN::at(queue), size.bytes().into());
+        bar.write(TDH::at(queue), TDH::zeroed());
+        tx_doorbell(bar, queue, 0);
+    }
 }
 
 /// Starts the engines, whose rings are in place, and unmasks interrupts.
@@ -276,14 +279,17 @@ pub(crate) fn start(bar: &Bar0<'_>, own: &MacAddress, interrupts: Interrupts) ->
     }
 
     // Write back each completion at once: a higher threshold could delay the last one for long.
-    bar.write_reg(
-        TXDCTL::zeroed()
-            .with_const_pthresh::<31>()
-            .with_const_hthresh::<1>()
-            .with_const_wthresh::<1>()
-            .with_one(true)
-            .with_gran(true),
-    );
+    for queue in 0..2 {
+        bar.write(
+            TXDCTL::at(queue),
+            TXDCTL::zeroed()
+                .with_const_pthresh::<31>()
+                .with_const_hthresh::<1>()
+                .with_const_wthresh::<1>()
+                .with_one(true)
+                .with_gran(true),
+        );
+    }
     // The gaps that the data sheet recommends.
     bar.write_reg(TIPG::from(8 | 8 << 10 | 6 << 20));
     bar.write_reg(
@@ -319,10 +325,10 @@ pub(crate) fn rx_doorbell(bar: &Bar0<'_>, tail: usize) {
     bar.write_reg(RDT::from(tail as u32));
 }
 
-/// Tells the NIC how far the transmit ring is filled.
+/// Tells the NIC how far a transmit ring is filled.
 #[inline]
-pub(crate) fn tx_doorbell(bar: &Bar0<'_>, tail: usize) {
-    bar.write_reg(TDT::from(tail as u32));
+pub(crate) fn tx_doorbell(bar: &Bar0<'_>, queue: usize, tail: usize) {
+    bar.write(TDT::at(queue), (tail as u32).into());
 }
 
 /// Unmasks the causes of the queues, and with a single interrupt all.

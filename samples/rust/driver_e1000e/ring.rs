@@ -34,8 +34,7 @@ use kernel::{
             Poll, //
         },
         page_pool::{
-            self,
-            Assembler,
+            AnyRxRing,
             Layout,
             RxFormat, //
         },
@@ -58,6 +57,12 @@ use kernel::{
             PartialChecksum,
             SkBuff,
             TxSkBuff, //
+        },
+        xdp::{
+            Program,
+            Verdict,
+            XdpFormat,
+            XdpRing, //
         }, //
     },
     prelude::*, //
@@ -82,8 +87,8 @@ pub(crate) const RINGS: RingRange = RingRange {
 /// many as it needs.
 const BUFFER_LEN: u16 = 2048;
 
-/// Room in front of a frame, for headers added on forwarding.
-const HEADROOM: u16 = 128;
+/// Room in front of a frame, which programs expect.
+const HEADROOM: u16 = 256;
 
 bitfield! {
     /// Second word of an extended receive descriptor, as the NIC writes it back.
@@ -146,6 +151,32 @@ impl RxFormat for RxDescriptor {
     }
 }
 
+impl XdpFormat for RxDescriptor {
+    const MIN_LEN: u16 = MIN_LEN as u16;
+    const MAX_LEN: u16 = LIMITS.packet_len as u16;
+
+    fn is_end(status: u64) -> bool {
+        RxStatus::from_raw(status).end()
+    }
+
+    fn tx_descriptor(address: u64, len: u16, _total: u16, is_last: bool) -> [u64; 2] {
+        let word = TxWord::legacy()
+            .with_len(len)
+            .with_end(is_last)
+            .with_report(is_last);
+
+        [address, word.into_raw()]
+    }
+
+    fn is_sent(status: u64) -> bool {
+        TxWord::from_raw(status).done()
+    }
+
+    fn goes_on(status: u64) -> bool {
+        !TxWord::from_raw(status).end()
+    }
+}
+
 /// Frames that a poll has received.
 #[derive(Default)]
 pub(crate) struct Received {
@@ -153,14 +184,17 @@ pub(crate) struct Received {
     pub(crate) bytes: usize,
     /// Damaged frames, and those that were lost for want of memory.
     pub(crate) dropped: usize,
+    /// Those that a program has sent back.
+    pub(crate) returned: Completed,
     /// The ring has no more of them.
     pub(crate) has_drained: bool,
 }
 
 /// The receive ring. Only the poll function uses it.
 pub(crate) struct RxRing {
-    pub(crate) ring: page_pool::RxRing<RxDescriptor>,
-    frames: Assembler,
+    pub(crate) ring: XdpRing<RxDescriptor>,
+    /// The next descriptor goes on with a frame that was dropped.
+    is_lost: bool,
     /// Number of missing buffers from which on they are replaced: a batch is cheaper.
     batch: usize,
 }
@@ -172,16 +206,21 @@ impl RxRing {
         let pages = 2 * len.get() as u32;
 
         Ok(Self {
-            ring: page_pool::RxRing::new(dev, napi, len, pages)?,
-            frames: Assembler::new(),
+            ring: XdpRing::new(dev, napi, len, pages)?,
+            is_lost: false,
             batch: (len.get() / 4).clamp(1, 32),
         })
     }
 
-    /// Puts frames on the list, as many as the budget allows.
+    /// Puts frames on the list, as many as the budget allows, or has a program see them first.
     // Not inlined: in a function of its own, the loop's variables stay in registers.
     #[inline(never)]
-    pub(crate) fn receive(&mut self, cx: &Poll<'_>, list: &mut RxList<'_>) -> Received {
+    pub(crate) fn receive(
+        &mut self,
+        program: Option<Program<'_>>,
+        cx: &Poll<'_>,
+        list: &mut RxList<'_>,
+    ) -> Received {
         let mut sum = Received::default();
         // With the feature off, the stack verifies checksums itself.
         let trusted = cx.device().features().contains(Feature::RxChecksum);
@@ -195,42 +234,31 @@ impl RxRing {
                 break;
             };
             let status = RxStatus::from_raw(done.status);
-            let (is_last, good) = (status.end(), !status.is_damaged());
-            let verified = trusted && status.is_verified();
-
-            // Nearly all frames have one buffer and no error. There is no buffer if the length that
-            // the NIC has reported makes no sense.
-            let bytes = match done.buffer {
-                Some(buffer) if is_last && good && self.frames.is_between_frames() => {
-                    let len = usize::from(buffer.len());
-
-                    list.push_buffer(buffer, status.protocol(), verified, RxOffloads::default());
-                    Some(len)
-                }
-                Some(buffer) => match self.frames.add(buffer, is_last) {
-                    Ok(Some(mut skb)) if good => {
-                        let len = skb.len() as usize;
-
-                        if verified {
-                            skb.set_checksum_verified();
-                        }
-                        list.push(skb, status.protocol());
-                        Some(len)
-                    }
-                    _ => None,
-                },
-                None => {
-                    self.frames.discard(is_last);
-                    None
-                }
-            };
-            match bytes {
-                Some(bytes) => {
-                    sum.packets += 1;
-                    sum.bytes += bytes;
-                }
+            // There is no frame if a length that the NIC has reported makes no sense.
+            let whole = done.buff.filter(|_| !self.is_lost && !status.is_damaged());
+            self.is_lost = whole.is_none() && !status.end();
+            let Some(buff) = whole else {
                 // Else the frame goes on.
-                None => sum.dropped += usize::from(is_last),
+                sum.dropped += usize::from(status.end());
+                continue;
+            };
+
+            sum.packets += 1;
+            sum.bytes += buff.len() as usize;
+            let verdict = match program {
+                Some(program) => ring.run(program, buff, [done.info, done.status]),
+                None => Verdict::Pass(buff),
+            };
+            match verdict {
+                Verdict::Pass(buff) => {
+                    let verified = trusted && status.is_verified();
+                    list.push_xdp(buff, status.protocol(), verified, RxOffloads::default());
+                }
+                Verdict::Transmitted(len) => {
+                    sum.returned.packets += 1;
+                    sum.returned.bytes += len as usize;
+                }
+                _ => (),
             }
         }
         let lost = list.build();
@@ -244,7 +272,7 @@ impl RxRing {
     /// has enough to go on: if not, it may raise no interrupt.
     #[inline]
     pub(crate) fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>) -> bool {
-        if self.ring.missing() < self.batch {
+        if self.ring.missing() + self.ring.recycled() < self.batch {
             return true;
         }
         if self.ring.refill(cx).is_ok_and(|added| added > 0) {
@@ -341,6 +369,9 @@ const LIMITS: Limits = Limits {
     descriptors: 24,
 };
 
+/// The greatest MTU with which a frame fits into a buffer, with two tags.
+pub(crate) const MAX_XDP_MTU: u32 = BUFFER_LEN as u32 - 14 - 8;
+
 /// Minimum length of a packet; the NIC does not send shorter ones.
 const MIN_LEN: u32 = 17;
 
@@ -409,7 +440,7 @@ impl TxRing<'_> {
     /// Tells the NIC how far the ring is filled.
     #[inline]
     pub(crate) fn doorbell(&self, bar: &Bar0<'_>) {
-        hw::tx_doorbell(bar, self.producer.next_slot());
+        hw::tx_doorbell(bar, 0, self.producer.next_slot());
     }
 
     /// Puts a packet into the ring, or drops it.

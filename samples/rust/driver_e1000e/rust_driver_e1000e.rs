@@ -35,6 +35,7 @@ use kernel::{
                 }, //
             },
             features_check::FeaturesCheckOps,
+            xdp::XdpOps,
             Device,
             Driver,
             Feature,
@@ -56,6 +57,7 @@ use kernel::{
             Poll,
             Polled, //
         },
+        page_pool::AnyRxRing,
         queue::{
             self,
             Xmit, //
@@ -65,7 +67,8 @@ use kernel::{
         skbuff::{
             SkBuff,
             TxSkBuff, //
-        }, //
+        },
+        xdp::Attachment, //
     },
     pci::{
         self,
@@ -103,6 +106,7 @@ type TxQueue<'a> = queue::TxQueue<'a, <Nic as Driver>::Doorbell>;
 struct Data<'bound> {
     stats: Counters,
     freed: BulkStats,
+    program: Attachment,
     /// Sums of the NIC's counters.
     crc_errors: Atomic<u64>,
     missed: Atomic<u64>,
@@ -213,6 +217,7 @@ impl Driver for Nic {
             Ok(Data {
                 stats: Counters::new(),
                 freed: BulkStats::new(),
+                program: Attachment::new(),
                 crc_errors: Atomic::new(0),
                 missed: Atomic::new(0),
                 place: RtnlCell::new(None),
@@ -241,7 +246,7 @@ impl Driver for Nic {
             place = Some(hw::Place {
                 sizes,
                 rx: rx.ring.dma_address(napi)?,
-                tx: ring.dma_address(),
+                tx: [ring.dma_address(), rx.ring.tx_dma_address(napi)?],
                 rx_tail: rx.ring.tail(),
             });
             Ok((Poller { rx, tx }, ring))
@@ -265,7 +270,8 @@ impl Driver for Nic {
         .link()
         .ringparam()
         .statistics()
-        .ts_info();
+        .ts_info()
+        .xdp();
 
     fn start<'bound>(data: Pin<&Data<'bound>>, dev: &Device, locks: &mut Locks<'bound>) -> Result {
         hw::place_rings(&data.bar, data.place.get(locks).ok_or(EINVAL)?);
@@ -308,7 +314,12 @@ impl Driver for Nic {
         }
 
         let mut list = RxList::new(cx);
-        let received = poller.rx.receive(cx, &mut list);
+        let received = poller.rx.receive(data.program.program(cx), cx, &mut list);
+        if let Some(tail) = poller.rx.ring.take_tx_tail() {
+            hw::tx_doorbell(&data.bar, 1, tail);
+        }
+        count(&data.stats.tx_packets, received.returned.packets);
+        count(&data.stats.tx_bytes, received.returned.bytes);
         count(&data.stats.rx_packets, received.packets);
         count(&data.stats.rx_bytes, received.bytes);
         count(&data.stats.rx_dropped, received.dropped);
@@ -431,6 +442,14 @@ impl StatisticsOps for Nic {
         for (class, calls) in BulkStats::CLASS_NAMES.iter().zip(data.freed.calls()) {
             statistics.add(fmt!("bulk_free_calls_{}", class), calls);
         }
+    }
+}
+
+impl XdpOps for Nic {
+    const MAX_MTU: u32 = ring::MAX_XDP_MTU;
+
+    fn attachment<'a>(data: &'a Data<'_>) -> &'a Attachment {
+        &data.program
     }
 }
 

@@ -474,9 +474,9 @@ def no_lro(cfg):
     ksft_eq(_lro(port), False)
 
 
-def run(path, cases):
+def run(path, cases, drivers=("ixgbe_rust", )):
     """ Run cases on ports with all queues, and programs with names. """
-    with NicModelEnv(path, ["ixgbe_rust"], "XDP in ixgbe_rust") as cfg:
+    with NicModelEnv(path, drivers, f"XDP in {' and '.join(drivers)}") as cfg:
         cfg.netnl, cfg.programs = NetdevFamily(), Programs()
         cfg.queues = min(os.cpu_count(), 16)
         try:
