@@ -16,13 +16,14 @@ import random
 import time
 
 from lib.py import CmdExitFailure, KsftFailEx, cmd, ksft_disruptive, ksft_ge, ksft_pr
-from lib.py.af_xdp import NEED_WAKEUP, ZEROCOPY, bound
-from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, put_socket, redirect_program, socket_map
-from lib.py.bpf import socket_program, xdp_program
+from lib.py.af_xdp import NEED_WAKEUP, ZEROCOPY
+from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, redirect_program, socket_map, socket_program
+from lib.py.bpf import xdp_program
 from lib.py.nicmodel import PATIENCE_MS, PEERS, forwards_after
 from lib.py.nicmodel.env import Traffic
 from lib.py.support import Task, pages_back, restart_rx_queue, rounds, wait_until
 from xdp_verdicts import attach, detach, run
+from xsk import reflect_forever
 
 DEFAULT_SEED = 1
 MTUS = (1400, 1500, 1510, 1766, 3050, 9000)
@@ -32,16 +33,6 @@ CHANGES = 8
 FRAMES = 300
 # Ways in which programs move frames.
 MOVES = ({}, {"head": -32}, {"head": 8, "tail": -4}, {"tail": 40}, {"meta": True})
-
-
-def _reflect(ifindex, queues, flags, table):
-    sockets = bound(ifindex, queues, flags)
-    for queue, sock in enumerate(sockets):
-        put_socket(table, queue, sock)
-    while True:
-        for sock in sockets:
-            sock.reflect()
-        sockets[0].wait(0.002)
 
 
 class Torture:
@@ -159,7 +150,7 @@ class Torture:
             return
         flags = ZEROCOPY | self.random.choice((0, NEED_WAKEUP))
         self.done.append("sockets")
-        self.owner = Task(_reflect, self.cfg.ports[0].ifindex(), 1, flags, self.table)
+        self.owner = Task(reflect_forever, self.cfg.ports[0].ifindex(), 1, flags, self.table)
         time.sleep(self.random.random() / 20)
 
     def killed(self):
