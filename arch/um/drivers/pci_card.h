@@ -86,4 +86,7 @@ bool card_traffic(struct pci_dev *pdev);
 void card_remove(struct pci_dev *pdev);
 #endif
 
+/* The kernel's code: <asm/sections.h> is not for the part that calls the host. */
+extern char _text[], _etext[];
+
 #endif /* __UM_PCI_CARD_H */
