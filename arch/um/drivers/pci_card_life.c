@@ -59,14 +59,16 @@ static int card_receive_stream(struct sk_buff *skb, struct net_device *dev,
 {
 	struct { struct iphdr ip; struct tcphdr tcp; } buffer;
 	const typeof(buffer) *headers = skb_header_pointer(skb, 0, sizeof(buffer), &buffer);
-	unsigned int i;
-	u8 byte, first;
+	unsigned int at = 0, i, length;
+	u8 bytes[256], first;
 
 	if (headers && skb->len == ntohs(headers->ip.tot_len)) {
 		first = ntohl(headers->tcp.seq) * FRAME_STEP;
-		for (i = 0; sizeof(buffer) + i < skb->len; i++) {
-			skb_copy_bits(skb, sizeof(buffer) + i, &byte, 1);
-			streamed += byte == (u8)(first + i * FRAME_STEP);
+		while (sizeof(buffer) + at < skb->len) {
+			length = min_t(unsigned int, sizeof(bytes), skb->len - sizeof(buffer) - at);
+			skb_copy_bits(skb, sizeof(buffer) + at, bytes, length);
+			for (i = 0; i < length; i++, at++)
+				streamed += bytes[i] == (u8)(first + at * FRAME_STEP);
 		}
 	}
 	kfree_skb(skb);
