@@ -27,6 +27,13 @@
  */
 #define ACCESS_NS	500
 #define AT_ONCE		16
+/*
+ * Reads that find the same, after each of which an access takes twice as long,
+ * and how often that is so: a driver that waits for what never comes makes some
+ * hundreds of accesses then, and not as many as fit into the time it waits.
+ */
+#define PATIENCE	32
+#define MOST_DOUBLINGS	12
 /* A driver that makes more of them for one input waits without an end. */
 #define MOST_ACCESSES	5000000
 /* Nanoseconds after which an input would never end. */
@@ -69,6 +76,28 @@ static u8 input[4096];
 #define SETTINGS	2
 
 static unsigned long accesses;
+
+/* The last read or write, and how often the same was read since something has changed. */
+struct card_access {
+	int bar;
+	unsigned int offset;
+	unsigned long value;
+};
+
+static struct card_access last_read, last_write;
+static unsigned int repeats;
+/* Nanoseconds of accesses after which the time has not moved on. */
+static u64 taken;
+
+static bool card_repeats(struct card_access *last, int bar, unsigned int offset,
+			 unsigned long value)
+{
+	struct card_access now = { bar, offset, value };
+	bool same = last->bar == bar && last->offset == offset && last->value == value;
+
+	*last = now;
+	return same;
+}
 
 static void card_turn(struct time_travel_event *event);
 static struct time_travel_event turn = { .fn = card_turn };
@@ -126,16 +155,27 @@ static void card_cfgspace_write(struct um_pci_device *dev, unsigned int offset,
 static unsigned long card_bar_read(struct um_pci_device *dev, int bar,
 				   unsigned int offset, int size)
 {
+	unsigned long value;
+	u64 delay;
+
 	if (++accesses > MOST_ACCESSES)
 		panic("pci_card: the driver waits without an end");
-	if (accesses % AT_ONCE == 0)
-		time_travel_ndelay(AT_ONCE * ACCESS_NS);
-	return card->bar_read(bar, offset, size);
+	taken += ACCESS_NS << min(repeats / PATIENCE, MOST_DOUBLINGS);
+	if (taken >= AT_ONCE * ACCESS_NS) {
+		delay = taken;
+		taken = 0;
+		time_travel_ndelay(delay);
+	}
+	value = card->bar_read(bar, offset, size);
+	repeats = card_repeats(&last_read, bar, offset, value) ? repeats + 1 : 0;
+	return value;
 }
 
 static void card_bar_write(struct um_pci_device *dev, int bar,
 			   unsigned int offset, int size, unsigned long val)
 {
+	if (!card_repeats(&last_write, bar, offset, val))
+		repeats = 0;
 	if (card->bar_write(bar, offset, size, val))
 		card_changed();
 }

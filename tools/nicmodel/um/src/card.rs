@@ -30,7 +30,7 @@ const BURST: u32 = 4;
 /// Nanoseconds from one turn to the next, while there is something to do; up to the longest while
 /// the driver does nothing.
 const NEXT: u64 = 10_000;
-const LONGEST: u64 = 1_000_000;
+const LONGEST: u64 = 100_000_000;
 /// Messages that are lies: a storm of more is the same, and takes most of a fuzzer's time.
 const STORM: u32 = 1000;
 /// Queues whose write-backs lies are about.
