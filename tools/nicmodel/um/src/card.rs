@@ -339,30 +339,32 @@ impl Card {
         [Received, Transmitted, Ring].into_iter().any(is_there)
     }
 
-    fn heads(&self) -> [[u32; 2]; QUEUES as usize] {
-        std::array::from_fn(|queue| {
-            [false, true].map(|is_tx| {
-                let ring = Ring::new(queue as u32, is_tx);
-                self.device.regs.load(ring.head())
-            })
-        })
+    /// Where the rings are that there are.
+    fn heads(&self) -> Vec<(Ring, u32)> {
+        let all = (0..QUEUES).flat_map(|queue| [false, true].map(|is_tx| Ring::new(queue, is_tx)));
+        let regs = &self.device.regs;
+        all.filter(|ring| regs.load(ring.length()) != 0)
+            .map(|ring| (ring, regs.load(ring.head())))
+            .collect()
     }
 
     /// Changes what the card has just written back, and whatever else in a ring.
-    fn lie_about_rings(&mut self, before: &[[u32; 2]; QUEUES as usize]) {
-        for (queue, before) in (0..).zip(before) {
-            for (is_tx, about) in [(false, About::Received), (true, About::Transmitted)] {
-                let ring = Ring::new(queue, is_tx);
-                let regs = &self.device.regs;
-                let (count, end) = (regs.load(ring.length()) / SIZE, regs.load(ring.head()));
-                let mut at = before[usize::from(is_tx)];
-                while at != end && at < count && end < count {
-                    for word in 0..4 {
-                        let lies = self.lies.told(about, word).collect::<Vec<_>>();
-                        self.change(ring, at, word, &lies);
-                    }
-                    at = (at + 1) % count;
+    fn lie_about_rings(&mut self, before: &[(Ring, u32)]) {
+        for &(ring, head) in before {
+            let about = if ring.is_tx {
+                About::Transmitted
+            } else {
+                About::Received
+            };
+            let regs = &self.device.regs;
+            let (count, end) = (regs.load(ring.length()) / SIZE, regs.load(ring.head()));
+            let mut at = head;
+            while at != end && at < count && end < count {
+                for word in 0..4 {
+                    let lies = self.lies.told(about, word).collect::<Vec<_>>();
+                    self.change(ring, at, word, &lies);
                 }
+                at = (at + 1) % count;
             }
         }
         for lie in self.lies.told_anywhere(About::Ring).collect::<Vec<_>>() {
