@@ -37,6 +37,11 @@ struct card_ops {
 	bool (*is_bus_master)(void);
 	/* Whether the lies may keep from the driver that DMA has stopped. */
 	bool (*hides_stop)(void);
+	/* The driver maps memory for DMA, or unmaps it. */
+	void (*map)(unsigned long long address, unsigned long long size,
+		    bool writable, bool mapped);
+	/* Whether the card got at memory that was not mapped, by no lie of its own. */
+	bool (*strayed)(void);
 };
 
 /* The host's side. */

@@ -6,6 +6,8 @@
  * for fuzzing drivers. Time travels, so that nothing has to be waited for.
  */
 #include <linux/debug_locks.h>
+#include <linux/dma-direct.h>
+#include <linux/dma-map-ops.h>
 #include <linux/irq.h>
 #include <linux/irqdesc.h>
 #include <linux/module.h>
@@ -221,14 +223,68 @@ static const struct um_pci_ops card_pci_ops = {
 
 static struct um_pci_device card_device = { .ops = &card_pci_ops };
 
+/*
+ * DMA addresses are those of memory; but the card gets only at what is mapped,
+ * as behind an IOMMU, however it lies about addresses.
+ */
+static void card_map(dma_addr_t addr, size_t size, enum dma_data_direction dir, bool mapped)
+{
+	card->map(addr, size, dir != DMA_TO_DEVICE, mapped);
+}
+
+static void *card_dma_alloc(struct device *dev, size_t size, dma_addr_t *handle,
+			    gfp_t gfp, unsigned long attrs)
+{
+	void *memory = dma_direct_alloc(dev, size, handle, gfp, attrs);
+
+	if (memory)
+		card_map(*handle, size, DMA_BIDIRECTIONAL, true);
+	return memory;
+}
+
+static void card_dma_free(struct device *dev, size_t size, void *memory,
+			  dma_addr_t handle, unsigned long attrs)
+{
+	card_map(handle, size, DMA_BIDIRECTIONAL, false);
+	dma_direct_free(dev, size, memory, handle, attrs);
+}
+
+static dma_addr_t card_dma_map(struct device *dev, phys_addr_t phys, size_t size,
+			       enum dma_data_direction dir, unsigned long attrs)
+{
+	dma_addr_t addr = phys_to_dma(dev, phys);
+
+	if (attrs & DMA_ATTR_MMIO)
+		return DMA_MAPPING_ERROR;
+	card_map(addr, size, dir, true);
+	return addr;
+}
+
+static void card_dma_unmap(struct device *dev, dma_addr_t addr, size_t size,
+			   enum dma_data_direction dir, unsigned long attrs)
+{
+	card_map(addr, size, dir, false);
+}
+
+static const struct dma_map_ops card_dma_ops = {
+	.alloc = card_dma_alloc,
+	.free = card_dma_free,
+	.map_phys = card_dma_map,
+	.unmap_phys = card_dma_unmap,
+};
+
 /* Rings may have been left to the card, and DMA-API debugging warns about that. */
 static bool lost;
+
+static const char card_strayed[] __initconst = "the card was left with memory that is not mapped";
 
 /* A flaw that frames do not show, after a life. */
 static const char * __init card_flaw(void)
 {
 	if (card->is_bus_master())
 		return "the card is a bus master without a driver";
+	if (card->strayed())
+		return card_strayed;
 	if (!debug_locks)
 		return "locks were misused";
 	if (lost)
@@ -372,6 +428,7 @@ static int __init card_init(void)
 	pdev = pci_get_device(PCI_ANY_ID, PCI_ANY_ID, NULL);
 	if (!pdev)
 		return -ENODEV;
+	set_dma_ops(&pdev->dev, &card_dma_ops);
 	device_set_driver_override(&pdev->dev, driver);
 	card_run(pdev);
 	/* There is no user space. */

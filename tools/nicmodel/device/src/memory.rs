@@ -12,6 +12,10 @@ use vm_memory::{
 
 use crate::descriptor::Descriptor;
 
+mod mapped;
+
+pub use mapped::Mapped;
+
 /// A DMA access that does not lie in the guest's memory, or that the memory does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("DMA at {address:#x}, {length} bytes, is not to memory that allows it")]
@@ -30,9 +34,19 @@ fn allows_writes(region: &GuestRegionMmap<()>) -> bool {
 
 /// One consistent view of guest memory; cheap to take, valid while held.
 #[derive(Debug)]
-pub struct View(GuestMemoryLoadGuard<GuestMemoryMmap<()>>);
+pub struct View(
+    GuestMemoryLoadGuard<GuestMemoryMmap<()>>,
+    Option<Arc<Mapped>>,
+);
 
 impl View {
+    /// Whether the driver has mapped the memory of an access, as far as that is known.
+    #[inline]
+    fn is_mapped(&self, address: u64, length: usize, writes: bool) -> bool {
+        let mapped = self.1.as_ref();
+        mapped.is_none_or(|mapped| mapped.allows(address, length, writes))
+    }
+
     /// The memory of an access, if it lies in one region, as nearly all do.
     #[inline]
     fn slice(&self, address: u64, length: usize) -> Option<VolatileSlice<'_>> {
@@ -73,6 +87,9 @@ impl View {
 
     /// Copies out of guest memory.
     pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), DmaError> {
+        if !self.is_mapped(address, data.len(), false) {
+            return Err(Self::error(address, data.len()));
+        }
         if let Some(slice) = self.slice(address, data.len()) {
             slice.copy_to(data);
             return Ok(());
@@ -84,6 +101,9 @@ impl View {
 
     /// Copies into guest memory.
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), DmaError> {
+        if !self.is_mapped(address, data.len(), true) {
+            return Err(Self::error(address, data.len()));
+        }
         if let Some(slice) = self.writable(address, data.len()) {
             slice.copy_from(data);
             return Ok(());
@@ -99,6 +119,7 @@ impl View {
     /// Reads one aligned 64-bit word in one access.
     pub fn load64(&self, address: u64) -> Result<u64, DmaError> {
         self.slice(address, 8)
+            .filter(|_| self.is_mapped(address, 8, false))
             .and_then(|slice| slice.load::<u64>(0, Ordering::Acquire).ok())
             .map(u64::from_le)
             .ok_or(Self::error(address, 8))
@@ -107,6 +128,7 @@ impl View {
     /// Writes one aligned 64-bit word in one access, after everything written before.
     pub fn store64(&self, address: u64, value: u64) -> Result<(), DmaError> {
         self.writable(address, 8)
+            .filter(|_| self.is_mapped(address, 8, true))
             .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
             .ok_or(Self::error(address, 8))
     }
@@ -114,6 +136,7 @@ impl View {
     /// Writes one aligned 32-bit word in one access, after everything written before.
     pub fn store32(&self, address: u64, value: u32) -> Result<(), DmaError> {
         self.writable(address, 4)
+            .filter(|_| self.is_mapped(address, 4, true))
             .and_then(|slice| slice.store(value.to_le(), 0, Ordering::Release).ok())
             .ok_or(Self::error(address, 4))
     }
@@ -128,6 +151,7 @@ impl View {
         let length = size_of_val(words);
         let slice = self
             .slice(address, length)
+            .filter(|_| self.is_mapped(address, length, false))
             .ok_or(Self::error(address, length))?;
         let source = slice
             .get_array_ref::<u64>(0, words.len())
@@ -148,6 +172,7 @@ impl View {
     ) -> Result<(), DmaError> {
         let [low, high] = descriptor.map(u64::to_le);
         self.writable(address, size_of::<Descriptor>())
+            .filter(|_| self.is_mapped(address, size_of::<Descriptor>(), true))
             .and_then(|slice| {
                 slice.store(low, 0, Ordering::Release).ok()?;
                 slice.store(high, 8, Ordering::Release).ok()
@@ -166,7 +191,7 @@ impl View {
 
 /// The guest's memory, exchanged as a whole when a transport maps or unmaps a part of it.
 #[derive(Debug, Clone)]
-pub struct DmaMemory(GuestMemoryAtomic<GuestMemoryMmap<()>>);
+pub struct DmaMemory(GuestMemoryAtomic<GuestMemoryMmap<()>>, Option<Arc<Mapped>>);
 
 impl Default for DmaMemory {
     fn default() -> Self {
@@ -177,12 +202,17 @@ impl Default for DmaMemory {
 impl DmaMemory {
     /// Wraps a memory map.
     pub fn new(map: GuestMemoryMmap<()>) -> Self {
-        Self(GuestMemoryAtomic::new(map))
+        Self(GuestMemoryAtomic::new(map), None)
+    }
+
+    /// From now on, there is no access but to pages that are mapped.
+    pub fn restrict(&mut self, mapped: Arc<Mapped>) {
+        self.1 = Some(mapped);
     }
 
     /// The memory as it is now.
     pub fn view(&self) -> View {
-        View(self.0.memory())
+        View(self.0.memory(), self.1.clone())
     }
 
     /// The map itself, for a transport that exchanges it as a whole.

@@ -11,6 +11,7 @@ use nicmodel_device::device::{Device, Identity};
 use nicmodel_device::fault::Kind as Fault;
 use nicmodel_device::function::{Kick, PciFunction};
 use nicmodel_device::irq::VECTORS;
+use nicmodel_device::memory::Mapped;
 use nicmodel_device::module::{Kind, Module};
 use nicmodel_device::port::Datapath;
 use nicmodel_device::regs::file::RegisterFile;
@@ -105,6 +106,7 @@ impl Ring {
 
 pub(crate) struct Card {
     device: Arc<Device>,
+    mapped: Arc<Mapped>,
     /// On the heap: the card is made on a stack of the kernel's.
     path: Box<Datapath>,
     clock: Arc<Now>,
@@ -134,7 +136,9 @@ impl Card {
             mac: MAC,
             mapped: false,
         };
-        let device = Device::new(identity, RegisterFile::private().ok()?, clock.clone());
+        let mut device = Device::new(identity, RegisterFile::private().ok()?, clock.clone());
+        let mapped = Arc::new(Mapped::new(address, size));
+        device.memory.restrict(Arc::clone(&mapped));
         let device = Arc::new(device);
         // SAFETY: As the caller promises.
         let builder =
@@ -158,6 +162,7 @@ impl Card {
         Some(Self {
             path: Box::new(Datapath::new(Arc::clone(&device))),
             device,
+            mapped,
             clock,
             kicked,
             pause: NEXT,
@@ -413,6 +418,22 @@ impl Card {
         [Read, AnyRead, Write, Config, Fault]
             .into_iter()
             .any(is_there)
+    }
+
+    /// The driver maps memory for DMA, or unmaps it.
+    pub(crate) fn map(&mut self, address: u64, size: u64, writable: bool, is_mapped: bool) {
+        self.mapped.change(address, size, writable, is_mapped);
+    }
+
+    /// Whether it got at memory that was not mapped, though it told nothing but the truth about
+    /// addresses and about what it has stopped. That an answer is all ones can happen to any card.
+    pub(crate) fn has_strayed(&self) -> bool {
+        use About::{AnyRead, Config, Fault, Read, Ring, Write};
+        let has_strayed = self.mapped.take_strays() != 0;
+        let is_there = |about| !self.lies.all(about).is_empty();
+        has_strayed
+            && ![Read, Write, Config, Fault, Ring].into_iter().any(is_there)
+            && self.lies.all(AnyRead).iter().all(Lie::is_ones)
     }
 
     /// Whether the kernel lets it access memory. It cannot know of a card that is out of its slot,

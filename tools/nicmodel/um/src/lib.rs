@@ -39,6 +39,8 @@ pub struct CardOps {
     sent: extern "C" fn() -> u32,
     is_bus_master: extern "C" fn() -> bool,
     hides_stop: extern "C" fn() -> bool,
+    map: extern "C" fn(address: u64, size: u64, writable: bool, is_mapped: bool),
+    strayed: extern "C" fn() -> bool,
 }
 
 /// # Safety
@@ -112,6 +114,16 @@ extern "C" fn hides_stop() -> bool {
     with(false, |card| card.hides_stop())
 }
 
+/// The driver maps memory for DMA, or unmaps it.
+extern "C" fn map(address: u64, size: u64, writable: bool, is_mapped: bool) {
+    with((), |card| card.map(address, size, writable, is_mapped));
+}
+
+/// Whether it got at memory that was not mapped, and is not to blame.
+extern "C" fn strayed() -> bool {
+    with(false, |card| card.has_strayed())
+}
+
 /// The functions of the card.
 #[unsafe(no_mangle)]
 pub extern "C" fn card_ops() -> *const CardOps {
@@ -129,6 +141,8 @@ pub extern "C" fn card_ops() -> *const CardOps {
         sent,
         is_bus_master,
         hides_stop,
+        map,
+        strayed,
     };
     &raw const OPS
 }

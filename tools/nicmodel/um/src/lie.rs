@@ -169,6 +169,11 @@ impl Lie {
         }
     }
 
+    /// Whether it is an answer of all ones.
+    pub fn is_ones(&self) -> bool {
+        self.how.is_multiple_of(8)
+    }
+
     /// The fault of the model that it is.
     pub fn fault(&self) -> (Kind, u32, u32) {
         let faults = LIES.len() + MORE_FAULTS.len();
