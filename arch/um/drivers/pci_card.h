@@ -83,6 +83,8 @@ void card_users(struct pci_dev *pdev, u16 which);
 #define CARD_SETTINGS	BIT(4)
 /* Binds the driver, and opens the device; false if it is not bound. */
 bool card_begin(struct pci_dev *pdev, struct device_driver *drv);
+/* Opens the device, or closes it. */
+void card_open(struct pci_dev *pdev, bool up);
 /* Closes the device, and opens it again. */
 void card_reopen(struct pci_dev *pdev);
 /* Frames both ways; whether all get through. */

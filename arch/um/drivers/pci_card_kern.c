@@ -70,12 +70,15 @@ MODULE_PARM_DESC(data, "whether inputs begin when the device is open");
 const struct card_ops *card;
 
 /*
- * The requests of users, two bytes; with lies about data, whether settings
- * change in between; and, behind the header, what the card makes of the rest.
+ * The requests of users, two bytes; with lies about data, what happens in
+ * between; and, behind the header, what the card makes of the rest.
  */
 static u8 input[4096];
 #define HEADER		8
-#define SETTINGS	2
+#define BETWEEN		2
+#define CHANGES_SETTINGS	BIT(0)
+/* The card still lies when the driver is unbound. */
+#define LIES_TO_THE_END		BIT(1)
 
 static unsigned long accesses;
 
@@ -339,6 +342,7 @@ static void __init card_try(struct pci_dev *pdev, struct device_driver *drv, lon
 {
 	u16 which = requests & (length < HEADER ? ~0 : get_unaligned_le16(input));
 	const char *failure = NULL;
+	bool works = false;
 
 	atomic_notifier_chain_register(&panic_notifier_list, &card_panic);
 	time_travel_add_event_rel(&card_deadline, LIFE_NS);
@@ -346,7 +350,7 @@ static void __init card_try(struct pci_dev *pdev, struct device_driver *drv, lon
 		card->input(input + HEADER, length - HEADER);
 	if (data || card_begin(pdev, drv)) {
 		card_traffic(pdev);
-		if (data && (input[SETTINGS] & 1)) {
+		if (data && (input[BETWEEN] & CHANGES_SETTINGS)) {
 			card_users(pdev, CARD_SETTINGS);
 			card_traffic(pdev);
 		}
@@ -362,13 +366,25 @@ static void __init card_try(struct pci_dev *pdev, struct device_driver *drv, lon
 			failure = "the kernel has warned";
 		lost = card->hides_stop();
 		panic_on_warn = !lost;
+		if (data && !(input[BETWEEN] & LIES_TO_THE_END)) {
+			card_open(pdev, false);
+			if (card->strayed())
+				failure = card_strayed;
+			card->mend();
+			card_open(pdev, true);
+			works = card_traffic(pdev);
+			/* Lies about frames keep no driver from seeing that DMA has stopped. */
+			if (!works && !lost)
+				failure = "the device does not work when it is opened again";
+		}
 		card_remove(pdev);
 		panic_on_warn = true;
 	}
 	if (!failure)
 		failure = card_flaw();
 	card->mend();
-	if (!failure)
+	/* Most of a life is the way to an open device, and there it has been. */
+	if (!failure && !works)
 		failure = card_life(pdev, drv, 0);
 	if (failure)
 		pr_err("pci_card: %s\n", failure);

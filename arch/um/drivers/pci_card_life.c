@@ -224,7 +224,7 @@ bool card_counts_right(struct pci_dev *pdev)
 	return stats.tx_packets <= asked + OWN_PACKETS && stats.tx_dropped <= asked;
 }
 
-static void card_open(struct pci_dev *pdev, bool up)
+void card_open(struct pci_dev *pdev, bool up)
 {
 	struct net_device *dev;
 
