@@ -38,17 +38,20 @@ PAUSE = SECOND // 4
 RATE = 8
 WINDOW = 5 * RATE
 EVENTS, GENERAL = 319, 320
+# As many of the last lines of a program that did not do its work.
+LINES = 40
 ETH_P_ALL, ETH_P_IP = 3, 0x0800
 PACKET_ADD_MEMBERSHIP, PACKET_MR_ALLMULTI = 1, 2
 
-# A busy machine is late, which does not mean that a port or the peer is out of order.
+# A busy machine is late, which does not mean that a port or the peer is out of order. A neighbour's
+# answer has to come before the next request, so that one waits for a second.
 CONFIG = """[global]
 network_transport {transport}
 delay_mechanism {mechanism}
 priority1 {priority}
 logSyncInterval -4
 logMinDelayReqInterval -4
-logMinPdelayReqInterval -4
+logMinPdelayReqInterval 0
 logAnnounceInterval -2
 announceReceiptTimeout 100
 summary_interval -4
@@ -67,14 +70,17 @@ def _running(*words):
         with open(log.name, "w", encoding="utf-8") as out:
             # pylint: disable=consider-using-with
             process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
+        is_over = False
         try:
             yield Path(log.name)
             ksft_eq(process.poll(), None, f"{words[0]} goes on")
+            is_over = True
         finally:
             process.terminate()
             process.wait()
-            if process.returncode not in (0, -15, 255):
-                print(f"# {log.read()}")
+            if not is_over or process.returncode not in (0, -15, 255):
+                for line in log.read().splitlines()[-LINES:]:
+                    ksft_pr(line)
 
 
 @contextlib.contextmanager
