@@ -35,6 +35,13 @@ impl Device {
             )
         };
     }
+
+    /// Logs the reason for the refusal of a request whose reply has no place for it, and returns
+    /// `error`.
+    pub fn refuse(&self, error: Error, reason: &str) -> Error {
+        crate::netdev_notice!(self, "{}\n", reason);
+        error
+    }
 }
 
 /// Prints a message of a network device. Drivers use a macro for its level, as [`netdev_err`].

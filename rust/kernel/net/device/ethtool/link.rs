@@ -137,7 +137,8 @@ pub trait LinkOps: Driver {
     ) -> LinkSettings;
 
     /// Changes the settings of the link, for `ethtool -s`. The core has filled in those of
-    /// [`LinkOps::link`] for what users do not change.
+    /// [`LinkOps::link`] for what users do not change. By [`Device::refuse`], they get to know why
+    /// not.
     fn set_link<'bound>(
         _data: Pin<&Self::Data<'bound>>,
         _dev: &Device,
@@ -216,7 +217,10 @@ impl<T: LinkOps> OptionalOps<T> {
                 || base.phy_address != 0
                 || base.eth_tp_mdix_ctrl != 0
             {
-                return Err(EINVAL);
+                return Err(inner.dev().refuse(
+                    EINVAL,
+                    "link: port, PHY address and MDI-X cannot be changed",
+                ));
             }
             T::set_link(inner.data(), inner.dev(), request, &mut lock)
         })

@@ -34,7 +34,7 @@ pub trait PauseOps: Driver {
     /// The setting, for `ethtool -a`.
     fn pause<'bound>(data: Pin<&Self::Data<'bound>>, lock: &mut OpsLocked<'bound>) -> Pause;
 
-    /// Changes the setting, for `ethtool -A`.
+    /// Changes the setting, for `ethtool -A`. By [`Device::refuse`], users get to know why not.
     fn set_pause<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

@@ -138,16 +138,18 @@ fn insert<T: RxnfcOps>(
     let rules = T::flow_rules(data.get_ref());
 
     if !dev.features().contains(Feature::Ntuple) {
-        return Err(EOPNOTSUPP);
+        return Err(dev.refuse(EOPNOTSUPP, "flow rules are off: see ntuple"));
     }
-    let action = FlowAction::of(spec.ring_cookie, queues)?;
-    let packets = FlowMatch::of(&spec)?;
+    let action = FlowAction::of(spec.ring_cookie, queues)
+        .map_err(|error| dev.refuse(error, "flow rule: neither drops packets nor has a queue"))?;
+    let packets =
+        FlowMatch::of(&spec).map_err(|error| dev.refuse(error, "flow rule: no such flow type"))?;
     if spec.location == bindings::RX_CLS_LOC_ANY {
         spec.location = rules.last_free(T::FLOW_RULES, lock)?;
     }
     let location = spec.location;
     if location >= T::FLOW_RULES {
-        return Err(EINVAL);
+        return Err(dev.refuse(EINVAL, "flow rule: no such location"));
     }
     let rule = FlowRule {
         location,
@@ -217,7 +219,7 @@ pub trait RxnfcOps: Driver {
     /// takes effect at once.
     ///
     /// The queue of the rule exists, and users cannot take it away while it has a rule. There is no
-    /// `extack` for this: the log may tell the reason of a refusal.
+    /// `extack` for this: the log may tell the reason of a refusal, see [`Device::refuse`].
     fn insert_flow_rule<'bound>(
         data: Pin<&Self::Data<'bound>>,
         dev: &Device,

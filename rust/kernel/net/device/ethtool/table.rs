@@ -108,10 +108,12 @@ impl<T: Driver> Ethtool<T> {
 
         inner.if_reachable(|| {
             let count = u16::try_from(channels.combined_count)?;
-            if channels.other_count != u32::from(T::HAS_EVENT)
-                || count == 0
-                || usize::from(count) > inner.queues()
-            {
+            if channels.other_count != u32::from(T::HAS_EVENT) {
+                return Err(inner
+                    .dev()
+                    .refuse(EINVAL, "channels: the number of others cannot be changed"));
+            }
+            if count == 0 || usize::from(count) > inner.queues() {
                 return Err(EINVAL);
             }
             inner.reconfigure(|config| config.channels = count, &mut locks)

@@ -106,7 +106,7 @@ impl PauseOps for PortDriver {
         // Link partners at 10 Gb/s over a fibre do not negotiate it, and at 1 Gb/s the setting is
         // in effect whatever they say.
         if pause.autoneg {
-            return Err(EOPNOTSUPP);
+            return Err(dev.refuse(EOPNOTSUPP, "pause frames are not negotiated"));
         }
         // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, NetdevFamily, bkg, cmd
 from lib.py import defer, ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit
-from lib.py import ksft_ge, ksft_in, ksft_lt, ksft_run, ksft_variants
+from lib.py import ksft_ge, ksft_in, ksft_lt, ksft_raises, ksft_run, ksft_variants
 from lib.py.nicmodel import judged
 from lib.py.nicmodel import NicModelEnv, forwards_after
 from lib.py.support import SOL_PACKET, kernel_log, sum16, wait_until
@@ -143,19 +143,27 @@ def link_as_it_is(cfg):
     link(cfg)
 
 
-@ksft_variants([KsftNamedVariant("speed", "speed 1000"),
-                KsftNamedVariant("duplex", "duplex half"),
-                KsftNamedVariant("modes", "advertise 0x20"),
-                KsftNamedVariant("port", "port mii"), KsftNamedVariant("phy", "phyad 1"),
-                KsftNamedVariant("mdix", "mdix on")])
-def link_refused(cfg, what):
-    """ Settings that the port does not have are refused, and the link stays. """
+def _refused_by_log(command, reason):
+    """ Check that a command is refused, and that the log has the reason, for want of a reply. """
+    before = len(kernel_log())
+    with ksft_raises(CmdExitFailure):
+        ethtool(command)
+    ksft_in(reason, kernel_log()[before:])
+
+
+MEDIUM, FIXED = "the medium decides", "cannot be changed"
+
+
+@ksft_variants([KsftNamedVariant("speed", "speed 1000", MEDIUM),
+                KsftNamedVariant("duplex", "duplex half", MEDIUM),
+                KsftNamedVariant("modes", "advertise 0x20", MEDIUM),
+                KsftNamedVariant("port", "port mii", FIXED),
+                KsftNamedVariant("phy", "phyad 1", FIXED),
+                KsftNamedVariant("mdix", "mdix on", FIXED)])
+def link_refused(cfg, what, reason):
+    """ Settings that the port does not have are refused with the reason, and the link stays. """
     down = cfg.ports[0].attr("carrier_down_count")
-    try:
-        ethtool(f"-s {cfg.ifname} {what}")
-        ksft_eq(what, "refused")
-    except CmdExitFailure as error:
-        ksft_in("link settings update failed", str(error))
+    _refused_by_log(f"-s {cfg.ifname} {what}", reason)
     ksft_eq(cfg.ports[0].attr("carrier_down_count"), down)
     link(cfg)
 
@@ -293,11 +301,12 @@ def pause(cfg, rx, tx):
 
 def pause_refused(cfg):
     """ Nothing is negotiated over a fibre. """
-    try:
-        ethtool(f"-A {cfg.ifname} autoneg on")
-    except CmdExitFailure:
-        return
-    ksft_eq("refused", "accepted")
+    _refused_by_log(f"-A {cfg.ifname} autoneg on", "not negotiated")
+
+
+def channels_refused(cfg):
+    """ The vector for events cannot be given away. """
+    _refused_by_log(f"-L {cfg.ifname} other 0", "cannot be changed")
 
 
 def _rss(cfg):
@@ -488,7 +497,7 @@ def main():
                          link_as_it_is, link_refused, messages, moderation_adapts,
                          moderation_fixed, moderation_survives, moderation_refused,
                          moderation_that_adapts_is_not_set, pause, pause_refused,
-                         two_queues, pause_or_drop, rss_spreads, rss_table,
+                         channels_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
                          rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
                          forwards_after("settings")]), args=(cfg, ))
     ksft_exit()

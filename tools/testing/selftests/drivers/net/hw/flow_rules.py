@@ -118,12 +118,20 @@ def set_up(cfg):
     ksft_eq(_rules(cfg), [])
 
 
+def _refused(cfg, rule, reason):
+    """ Check that a rule is refused, and that the log of our driver has the reason. """
+    before = len(kernel_log())
+    with ksft_raises(CmdExitFailure):
+        insert(cfg, f"flow-type {rule}")
+    if _driver(cfg) == "ixgbe_rust":
+        ksft_in(reason, kernel_log()[before:])
+
+
 @ksft_disruptive
 def refused_while_off(cfg):
     """ Without the feature there are no rules. """
     switch(cfg, "off")
-    with ksft_raises(CmdExitFailure):
-        insert(cfg, f"flow-type udp4 dst-port {PORT} action 1 loc 5")
+    _refused(cfg, f"udp4 dst-port {PORT} action 1 loc 5", "ntuple")
     switch(cfg, "on")
     ksft_eq(_rules(cfg), [])
 
@@ -229,20 +237,22 @@ def one_mask(cfg):
     ksft_eq(_rules(cfg), [1])
 
 
-@ksft_variants([KsftNamedVariant("queue", "udp4 dst-port 7001 action 200 loc 1"),
-                KsftNamedVariant("function", "udp4 dst-port 7001 vf 0 queue 0 loc 1"),
-                KsftNamedVariant("location", "udp4 dst-port 7001 action 0 loc 2147483647"),
-                KsftNamedVariant("ipv6", "udp6 dst-port 7001 action 0 loc 1"),
-                KsftNamedVariant("ethernet", "ether proto 0x800 action 0 loc 1"),
-                KsftNamedVariant("esp", "esp4 spi 1 action 0 loc 1"),
+@ksft_variants([KsftNamedVariant("queue", "udp4 dst-port 7001 action 200 loc 1", "nor has a queue"),
+                KsftNamedVariant("function", "udp4 dst-port 7001 vf 0 queue 0 loc 1",
+                                 "nor has a queue"),
+                KsftNamedVariant("wake", "udp4 dst-port 7001 action -2 loc 1", "nor has a queue"),
+                KsftNamedVariant("location", "udp4 dst-port 7001 action 0 loc 2147483647",
+                                 "no such location"),
+                KsftNamedVariant("ipv6", "udp6 dst-port 7001 action 0 loc 1", "only IPv4"),
+                KsftNamedVariant("ethernet", "ether proto 0x800 action 0 loc 1", "only IPv4"),
+                KsftNamedVariant("esp", "esp4 spi 1 action 0 loc 1", "no such flow type"),
                 KsftNamedVariant("part_of_vlan",
-                                 "udp4 vlan 5 m 0xff00 action 0 loc 1")])
-def refused(cfg, rule):
-    """ Rules that the card cannot have are refused. """
+                                 "udp4 vlan 5 m 0xff00 action 0 loc 1", "VLAN ID")])
+def refused(cfg, rule, reason):
+    """ Rules that the card cannot have are refused with the reason. """
     if _driver(cfg) not in INTEL:
         raise KsftSkipEx("other cards may take the rule")
-    with ksft_raises(CmdExitFailure):
-        insert(cfg, f"flow-type {rule}")
+    _refused(cfg, rule, reason)
     ksft_eq(_rules(cfg), [])
     with ksft_raises(CmdExitFailure):
         _delete(cfg, 1)

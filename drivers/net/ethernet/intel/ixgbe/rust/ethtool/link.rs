@@ -124,7 +124,7 @@ impl LinkOps for PortDriver {
             || request.speed.is_some() && request.speed != speed
             || !request.advertises(link.advertised)
         {
-            return Err(EINVAL);
+            return Err(dev.refuse(EINVAL, "link: the medium decides on its mode"));
         }
         Ok(())
     }
