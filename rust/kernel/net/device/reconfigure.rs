@@ -6,12 +6,21 @@ use super::{
     attributes::Attributes,
     inner::Inner,
     ops_lock::Locks,
-    rings::Config,
+    rings::{
+        Config,
+        RingSizes, //
+    },
     up::SpareVectors,
+    Device,
     Driver, //
 };
 
-use crate::prelude::*;
+use crate::{
+    bindings,
+    error::to_result,
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 impl<T: Driver> Inner<T> {
     /// Changes the settings. If the device is up, it goes on with them; if it cannot be up with
@@ -25,14 +34,54 @@ impl<T: Driver> Inner<T> {
         let old = *config;
 
         change(config);
-        if *config == old || !self.dev().is_running() {
+        let new = *config;
+        if new == old || !self.dev().is_running() {
             return Ok(());
+        }
+        let rx_only = Config {
+            rings: RingSizes {
+                rx: new.rings.rx,
+                ..old.rings
+            },
+            ..old
+        };
+        if new == rx_only && T::OPS.queue_mgmt.is_some() && self.is_up(locks) {
+            if self.replace_rx(old, locks)? {
+                return Ok(());
+            }
         }
 
         let same = Attributes::of(self.dev());
         self.restart_or_undo(same, locks, |locks| {
             *self.config.get_mut(locks.ops_mut()) = old;
         })
+    }
+
+    /// Has the receive queues get other memory one after another, while the device stays up, and so
+    /// does its link. Returns false if the device has to be restarted for that: a queue has not
+    /// stopped, or the NIC has to be reset first.
+    ///
+    /// If there is no memory for a queue, the settings are the `old` ones, and those before it get
+    /// memory again.
+    fn replace_rx(&self, old: Config, locks: &mut Locks<'static>) -> Result<bool> {
+        for queue in 0..old.channels {
+            let Err(error) = restart_rx_queue(self.dev(), queue, locks) else {
+                continue;
+            };
+            if error == EAGAIN || self.wants_restart.load(Relaxed) {
+                return Ok(false);
+            }
+            *self.config.get_mut(locks.ops_mut()) = old;
+            for queue in 0..queue {
+                if restart_rx_queue(self.dev(), queue, locks).is_err() {
+                    // It has not the memory that the settings tell of.
+                    let _ = self.restart_or_close(locks);
+                    break;
+                }
+            }
+            return Err(error);
+        }
+        Ok(true)
     }
 
     /// Has a device that the core believes to be up go on with settings that were changed, and
@@ -67,4 +116,14 @@ impl<T: Driver> Inner<T> {
             self.restart_or_close(locks).and(Err(error))
         })
     }
+}
+
+/// Restarts a receive queue with other memory.
+///
+/// Not generic, so that this is not part of a driver's module.
+#[inline(never)]
+pub(super) fn restart_rx_queue(dev: &Device, queue: u16, _locks: &mut Locks<'static>) -> Result {
+    // SAFETY: The device is registered, and has the queue. Its lock is held, which drivers with
+    // queue management have, and the token is lent to the callbacks.
+    to_result(unsafe { bindings::netdev_rx_queue_restart(dev.as_raw(), queue.into()) })
 }

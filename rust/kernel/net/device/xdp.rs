@@ -25,17 +25,15 @@ use super::{
     ops_lock::Locks,
     optional_ops::Exclusion,
     prelude::*,
+    reconfigure::restart_rx_queue,
     Feature, //
 };
 
-use crate::{
-    error::to_result,
-    net::xdp::{
-        hints::HintOps,
-        program::takes_fragments,
-        Attachment,
-        HintFormat, //
-    }, //
+use crate::net::xdp::{
+    hints::HintOps,
+    program::takes_fragments,
+    Attachment,
+    HintFormat, //
 };
 
 pub mod xsk;
@@ -247,21 +245,11 @@ fn restart_queue<T: Driver>(
     undo: impl FnOnce(),
 ) -> Result {
     if T::OPS.queue_mgmt.is_some() {
-        match restart_one(inner.dev(), queue, locks) {
+        match restart_rx_queue(inner.dev(), queue, locks) {
             Err(error) if error == EAGAIN => (),
             result => return result,
         }
     }
     // If the driver can do that, new memory is allocated before the device goes down.
     inner.restart_or_undo(Attributes::of(inner.dev()), locks, |_| undo())
-}
-
-/// Restarts a receive queue.
-///
-/// Not generic, so that this is not part of a driver's module.
-#[inline(never)]
-fn restart_one(dev: &Device, queue: u16, _locks: &mut Locks<'static>) -> Result {
-    // SAFETY: The device is registered, and has the queue. Its lock is held, which drivers with
-    // queue management have, and the token is lent to the callbacks.
-    to_result(unsafe { bindings::netdev_rx_queue_restart(dev.as_raw(), queue.into()) })
 }

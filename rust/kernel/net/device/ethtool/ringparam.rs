@@ -31,8 +31,10 @@ fn len(range: RingRange, number: u32, kind: &str, extack: &ExtAck<'_>) -> Result
 /// A driver of a NIC whose rings can have several lengths, see [`OptionalOps::ringparam`].
 pub trait RingparamOps: Driver {
     /// The lengths that users can choose by `ethtool -G`. [`Opening::ring_sizes`] are those of the
-    /// rings to be made.
+    /// rings to be made. A device with [queue management] that is up replaces its receive rings
+    /// one by one, if only those change.
     ///
+    /// [queue management]: super::super::queue_mgmt
     /// [`Opening::ring_sizes`]: super::super::Opening::ring_sizes
     const RINGS: RingRange;
 }

@@ -175,6 +175,8 @@ pub(super) struct Plan {
     pub(super) fail_start: Atomic<u32>,
     /// How often a receive queue fails to be made, to stop and to start.
     pub(super) fail_rx: [Atomic<u32>; 3],
+    /// Fail to make the second receive queue, once.
+    pub(super) fail_second_rx: Atomic<u32>,
     /// How an object was refused that was made while a queue was started alone.
     pub(super) attach_errno: Atomic<i32>,
     /// Fail to stop it the second time.
@@ -219,6 +221,7 @@ impl Plan {
             fail: Atomic::new(0),
             fail_start: Atomic::new(0),
             fail_rx: [const { Atomic::new(0) }; 3],
+            fail_second_rx: Atomic::new(0),
             attach_errno: Atomic::new(0),
             fail_second_stop: Atomic::new(0),
             forgets_rewind: Atomic::new(0),
@@ -522,9 +525,13 @@ impl<const OPS_LOCK: bool> QueueMgmtOps for Plain<OPS_LOCK> {
         let data = cx.data().get_ref();
 
         data.plan.step(Step::MakeRx);
+        data.plan.lens[0].store(cx.ring_sizes().rx.get() as u32, Relaxed);
         data.plan.note_locks(cx.device());
         let mut rings = super::buffers::Rings::new(data.plan.ring, data.parent, cx.napi())?;
         data.plan.may_fail(0, ENOMEM)?;
+        if cx.queue() == 1 && data.plan.fail_second_rx.xchg(0, Relaxed) != 0 {
+            return Err(ENOMEM);
+        }
         // There is no address yet: the memory is freed if the queue does not get it.
         if data.plan.ring.is_some() && rings.tell(cx.napi()) != Err(EINVAL) {
             return Err(EBADFD);

@@ -5,7 +5,8 @@
 use super::plain::{
     PlainDevice,
     Plan,
-    Step, //
+    Step,
+    Steps, //
 };
 
 use crate::{
@@ -68,6 +69,20 @@ fn change<const OPS_LOCK: bool>() -> Result {
     same((plan.lens(), plan.steps()), ((64, 128), all.into()))?;
     same(lens(&device), (64, 128))?;
     device.transmit(1)?;
+
+    // Queues that can be restarted one by one get other receive rings without the rest.
+    same(set(&device, (128, 128)), (0, false))?;
+    let one = [Step::MakeRx, Step::StopRx, Step::StartRx];
+    let steps = if OPS_LOCK {
+        Steps::from(one).and(one)
+    } else {
+        all.into()
+    };
+    same((plan.lens(), plan.steps()), ((128, 128), steps))?;
+    same(lens(&device), (128, 128))?;
+    device.transmit(1)?;
+    same(set(&device, (64, 128)), (0, false))?;
+    plan.steps();
 
     // Nothing changes.
     same(set(&device, (60, 128)), (0, false))?;
@@ -136,6 +151,30 @@ mod cases {
         assert_eq!(set(&device, (64, 64)), (0, false));
         assert_eq!(lens(&device), (64, 64));
         assert_eq!(plan.closed.load(Relaxed), 2);
+        Ok(())
+    }
+
+    #[test]
+    fn a_receive_ring_that_cannot_be_replaced_stays() -> Result {
+        let device = PlainDevice::<true>::new(Plan::new(2))?;
+        let plan = &device.plan;
+
+        device.up()?;
+        plan.steps();
+        plan.fail_rx[0].store(1, Relaxed);
+        assert_eq!(set(&device, (64, 32)), (ENOMEM.to_errno(), false));
+        assert_eq!(plan.steps(), [Step::MakeRx].into());
+        assert_eq!((lens(&device), device.is_linked()), ((32, 32), true));
+
+        // The queue before it has the old length again.
+        plan.fail_second_rx.store(1, Relaxed);
+        assert_eq!(set(&device, (64, 32)), (ENOMEM.to_errno(), false));
+        assert_eq!((plan.lens(), lens(&device)), ((32, 32), (32, 32)));
+
+        // One that does not stop has the device restarted, with the new length.
+        plan.fail_rx[1].store(1, Relaxed);
+        assert_eq!(set(&device, (64, 32)), (0, false));
+        assert_eq!((plan.lens(), lens(&device)), ((64, 32), (64, 32)));
         Ok(())
     }
 

@@ -44,7 +44,8 @@ TABOO = ("net-ns-pid", "net-ns-fd", "target-netnsid", "ifname", "new-ifindex", "
 # settings while it is in use. Of all features, these are the rules for received packets, joined
 # ones, and the loopback.
 FEATURES = {"features-set", "SFEATURES", "SFLAGS"}
-RESTARTS = {"rings-set", "SRINGPARAM", "channels-set", "SCHANNELS", "TEST"} | FEATURES
+RX_RESTARTS = {"rings-set", "SRINGPARAM"} | FEATURES
+RESTARTS = {"channels-set", "SCHANNELS", "TEST"} | RX_RESTARTS
 # The same of links: another MTU may need other buffers.
 LINK_RESTARTS = {"flags", "mtu"}
 # Requests whose errors come with a reason, as the kernel's interface has a way to give it.
@@ -163,7 +164,7 @@ class Fuzz:
 
     def send(self, request):
         """ Send a request and look after the interface. """
-        stripped = request.name in FEATURES and self.settings.strips()
+        before = request.name in RX_RESTARTS and self.settings.of_rx_queues()
         losses, begin = self.carrier_losses(), self.passage()
         asked = time.monotonic()
         answer = self.ask(request)
@@ -186,9 +187,8 @@ class Fuzz:
         if dropped:
             self.settings.device.remove_rule(location_of(answer.body))
         blocks = self.settings.blocks()
-        # The receive queues are restarted for that, which the link survives.
-        told = request.name in FEATURES and self.settings.strips() != stripped
-        loses = blocks or has_lost or dropped or told or self.rebuilds_queues(request)
+        restarts = request.name in RX_RESTARTS and self.settings.of_rx_queues() != before
+        loses = blocks or has_lost or dropped or restarts or self.rebuilds_queues(request)
         # Settings of NAPI delay packets.
         stays = blocks or request.name == "napi-set"
         if stays or loses:

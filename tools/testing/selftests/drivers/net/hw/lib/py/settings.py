@@ -131,9 +131,9 @@ class Settings:
         features = self._ask("features-get")
         return features is not None and feature in bits_of(features["active"])
 
-    def strips(self):
-        """ Whether the device strips VLAN tags. """
-        return self._has("rx-vlan-hw-parse")
+    def of_rx_queues(self):
+        """ Return the settings for which receive queues are restarted, which the link survives. """
+        return self._has("rx-vlan-hw-parse"), (self._ask("rings-get") or {}).get("rx")
 
     def blocks(self):
         """ Return the reason why the interface does not pass datagrams, or none. """
