@@ -30,6 +30,8 @@ from testbed.host.ui import Failure, OutOfTime, enter_lane
 ENV = pytest.StashKey[Env]()
 # In out/: the beginning of the names of locks, one for each run with lanes.
 TURN = ".turn-"
+# Of one test, which reads in ONLY= itself which programs to run.
+CHOOSES = ("selftests",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,6 +96,8 @@ def wanted(item: pytest.Item, names: Sequence[str], every: str) -> bool:
         in_tier = suite in TIER and item.get_closest_marker("beyond") is None
         chosen = {"0": in_tier, "1": True, "rest": not in_tier}[every]
         return chosen and suite not in ON_REQUEST
+    if suite in CHOOSES:
+        return any(one.partition("/")[0] == suite for one in names)
     program = Path(program_of(item)).stem
     return suite in names or f"{suite}/{program}" in {one.removesuffix(".py") for one in names}
 

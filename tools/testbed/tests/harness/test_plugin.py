@@ -53,6 +53,10 @@ def test_late():
 def test_on_request(results):
     results.add("asked for")
 
+@pytest.mark.suite("selftests")
+def test_chooses(results):
+    results.add(os.environ["ONLY"])
+
 @pytest.mark.suite("compile-fail")
 def test_first():
     say(f"compile-fail in {os.getpid()}")
@@ -225,6 +229,7 @@ def test_the_tier_and_the_rest(tmp_path: Path, every: str, last: set[str]) -> No
         ("e2e-uml/vlan", "1 passed, 0 failed"),
         ("e2e-uml/vlan.py", "1 passed, 0 failed"),
         ("kcsan,python", "2 passed, 0 failed"),
+        ("selftests/xdp,selftests/ping.py", "1 passed, 0 failed"),
     ],
 )
 def test_only_selects(tmp_path: Path, only: str, last: str) -> None:
