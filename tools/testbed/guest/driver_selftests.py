@@ -3,8 +3,9 @@
 """Runs the kernel's tests of drivers/net and drivers/net/hw on the modelled ports.
 
 Each program has fresh ports, as described in drivers/net/README.rst: NETIF here, its peer at the
-other end of a cable in a namespace. With PORTS=pairs they are as net/forwarding expects them: all
-in this namespace, wired in pairs, and named on the program's command line; a last one has no cable.
+other end of a cable in a namespace. With PORTS=pairs, or more words, they are as net/forwarding
+expects them: all in this namespace, wired in pairs, and named on the program's command line; a last
+one has no cable.
 The port must still work after a program: if it does not, the program is blamed, and the host goes
 on with a new boot.
 
@@ -255,7 +256,7 @@ def main() -> int:
     for name in os.environ["PROGRAMS"].split():
         # A failure between programs is no program's fault: the host boots again.
         bench.renew()
-        if os.environ.get("PORTS") == "pairs":
+        if os.environ.get("PORTS", "").startswith("pairs"):
             names = [port.name for port in bench.ports]
             spare = {"NETIF_NO_CABLE": names.pop()} if len(names) % 2 else {}
             program = Program(name, spare, tuple(names))

@@ -19,6 +19,9 @@ from testbed.source import tree
 
 # The folders of tools/testing/selftests that are built and installed.
 TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "ptp", "tc-testing")
+# Builds xskxceiver of selftests/bpf, and has scripts that run it. The makefile of that folder
+# builds libbpf, bpftool and hundreds of other programs.
+BPF = "tools/testbed/guest/bpf"
 _LIST = "kselftest-list.txt"
 _SELFTESTS = "tools/testing/selftests"
 # Inputs of the build, apart from the exported headers of the rest of the tree.
@@ -27,6 +30,8 @@ _INPUTS = (
     f"{_SELFTESTS}/lib.mk", f"{_SELFTESTS}/Makefile", f"{_SELFTESTS}/kselftest.h",
     f"{_SELFTESTS}/kselftest_harness.h", "tools/net/ynl", "tools/lib/bpf", "tools/include",
     "tools/scripts", "Documentation/netlink", "include/uapi", "arch/x86/include/uapi",
+    *(f"{_SELFTESTS}/bpf/{name}" for name in ("xskxceiver.c", "xsk.c", "prog_tests/test_xsk.c",
+                                              "progs/xsk_xdp_progs.c")),
 )  # fmt: skip
 # Installed without a build: a change of one compiles nothing.
 _SCRIPTS = (".py", ".sh", ".json")
@@ -65,8 +70,10 @@ def build(env: Env, work: tree.Tree) -> Selftests:
     folder = tree.place(env) / f"build-programs-{env.toolchain_key}"
     installed, stamp = folder / "installed", folder / "installed.stamp"
     compiled, scripts = _states(env, work.work)
+    bpf = env.clone / BPF
+    scripts += short_hash(*(path.read_text() for path in sorted(bpf.iterdir())))
     if proc.text_of(stamp) != compiled + scripts:
-        with Step("the kernel's selftests: drivers/net, net, ptp, tc-testing"):
+        with Step("the kernel's selftests: drivers/net, net, ptp, tc-testing, bpf"):
             stamp.unlink(missing_ok=True)
             log = proc.fresh(env.logs / "selftests-build.log")
             _copy_tree(work.work, folder, log)
@@ -76,6 +83,9 @@ def build(env: Env, work: tree.Tree) -> Selftests:
                 shutil.rmtree(folder / "objects/kselftest", ignore_errors=True)
             shutil.rmtree(installed, ignore_errors=True)
             _make(env, folder, installed, log)
+            shutil.copytree(bpf, installed / "bpf", symlinks=True)
+            words = (folder / "source", f"clang{env.llvm}", installed / "bpf")
+            proc.run([bpf / "build", *words], log, what="the build of selftests/bpf")
             (folder / "compiled.stamp").write_text(compiled)
             stamp.write_text(compiled + scripts)
     return Selftests(installed)

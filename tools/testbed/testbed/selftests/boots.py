@@ -11,7 +11,7 @@ from typing import Any
 
 from testbed.boot import dmesg
 from testbed.boot.job import Job
-from testbed.build.kernel import SELFTESTS, SELFTESTS_VM
+from testbed.build.kernel import SELFTESTS, SELFTESTS_VM, UML
 from testbed.build.selftests import Selftests
 from testbed.env import Env
 from testbed.host import debian
@@ -21,8 +21,8 @@ from testbed.selftests import record
 from testbed.selftests.results import Program, parse, silent
 from testbed.workshop import Built
 
-KERNELS = (SELFTESTS, SELFTESTS_VM)
-COLLECTIONS = ("drivers/net", "drivers/net/hw")
+KERNELS = (UML, SELFTESTS, SELFTESTS_VM)
+COLLECTIONS = ("drivers/net", "drivers/net/hw", "bpf")
 _SOURCE = "tools/testing/selftests"
 # Seconds for a program, and for a guest in which that limit no longer works.
 _TIME_LIMIT = 600
@@ -57,7 +57,9 @@ _PEER = Setting("peer", ports=2, cpus=8)
 _PAIRS = Setting("pairs", ports=7, cpus=2)
 # As the first, with CPUs that have no queue, for RPS.
 _VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
-_SETTINGS = (_PEER, _PAIRS, _VM)
+# As the second, for xskxceiver, which needs nothing that other guests do not have.
+_CABLE = Setting("pairs-cable", ports=2, cpus=2, config=UML)
+_SETTINGS = (_PEER, _PAIRS, _CABLE, _VM)
 _IN_VM = {name for name, _ in rows(Path(__file__).with_name("in_qemu.txt"), 2)}
 
 
@@ -78,7 +80,7 @@ def setting(selftests: Selftests, program: str) -> Setting:
         return _VM
     path = selftests.folder / program
     if path.suffix == ".sh" and "DRIVER_TEST_CONFORMANT" not in path.read_text():
-        return _PAIRS
+        return _CABLE if program.startswith("bpf/") else _PAIRS
     return _PEER
 
 
@@ -103,7 +105,7 @@ def chosen(names: Sequence[str], words: Sequence[str]) -> list[str]:
     found = []
     for word in words:
         # As in other suites, .py may be left out.
-        program = known.get(word) or known.get(f"{word}.py")
+        program = known.get(word) or known.get(f"{word}.py") or known.get(f"{word}.sh")
         if program is None:
             hints = *similar(word, known, "selftests/"), f"it has {', '.join(known)}"
             raise Failure(f"ONLY=selftests/{word}: the tree has no such program", *hints)

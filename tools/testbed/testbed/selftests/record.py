@@ -4,6 +4,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def reasons(record: Mapping[str, Any]) -> list[str]:
             if case["result"] != PASS:
                 words = f"{name}\n{case['reason']}"
                 fits = ((cause, why) for of, cause, word, why in _RULES
-                        if of == program and (word == "-" or word in words))  # fmt: skip
+                        if fnmatch(program, of) and (word == "-" or word in words))  # fmt: skip
                 cause, why = next(fits, (UNKNOWN, name))
                 # Alike with both drivers: nothing that one of them lacks.
                 both = cause == "driver" and theirs.get(name) == case

@@ -28,6 +28,9 @@ class Run(unittest.TestCase):
         for name, text in texts.items():
             (hw / name).write_text(text)
             (hw / name).chmod(0o755)
+        bpf = self.top / "bpf"
+        bpf.mkdir()
+        (bpf / "xskxceiver-zc.sh").touch(0o755)
         self.clone = self.top / "clone"
         own = self.clone / "tools/testing/selftests/drivers/net/hw/ours.py"
         own.parent.mkdir(parents=True)
@@ -36,7 +39,7 @@ class Run(unittest.TestCase):
 
     def test_the_programs_are_upstreams(self) -> None:
         found = [Path(name).name for name in boots.programs(self.selftests, self.clone)]
-        self.assertEqual(found, ["a.py", "pairs.sh", "peer.sh"])
+        self.assertEqual(found, ["xskxceiver-zc.sh", "a.py", "pairs.sh", "peer.sh"])
 
     def test_only_old_shell_programs_take_interfaces(self) -> None:
         names = {
@@ -44,6 +47,8 @@ class Run(unittest.TestCase):
             for name in ("a.py", "pairs.sh", "peer.sh")
         }
         self.assertEqual(names, {"a.py": "peer", "pairs.sh": "pairs", "peer.sh": "peer"})
+        name = boots.setting(self.selftests, "bpf/xskxceiver-zc.sh").name
+        self.assertEqual(name, "pairs-cable")
 
     def ready(self) -> Any:
         env = SimpleNamespace(clone=self.clone, out=self.top, logs=self.top)

@@ -34,11 +34,18 @@ def test_the_first_rule_that_fits_counts() -> None:
     assert rows("fail", name="queue.tcp4.src_ip") == unknown
 
 
+def test_a_rule_may_be_about_several_programs() -> None:
+    """By a pattern."""
+    wanted = "| xskxceiver-drv-b.sh | 1 | testbed | User-Mode Linux has no huge pages |"
+    found = rows("skip", "No huge pages present.", program="xskxceiver-drv-b.sh")
+    assert found == [wanted]
+
+
 def test_the_same_words_with_both_drivers_are_no_fault_of_one() -> None:
     """Other words, or none, with the C driver are."""
-    ours = ("fail", "load failed (-22)", "test_a", "xdp.py")
+    ours = ("fail", "load failed (-22)", "test_a", "ipsec_vxlan.py")
     for reason, cause in (("load failed (-22)", "| both |"), ("load failed (-12)", "| driver |")):
-        theirs = {"xdp.py": {"cases": {"test_a": {"result": "fail", "reason": reason}}}}
+        theirs = {"ipsec_vxlan.py": {"cases": {"test_a": {"result": "fail", "reason": reason}}}}
         assert cause in rows(*ours, **theirs)[0]
     assert "| driver |" in rows(*ours)[0]
 
