@@ -8,12 +8,15 @@ them. Sockets come and go under traffic.
 
 import contextlib
 import os
+import shutil
 import struct
 from pathlib import Path
 
-from lib.py import CmdExitFailure, KsftNamedVariant, cmd, defer, ethtool, ip, ksft_disruptive
-from lib.py import ksft_eq, ksft_ge, ksft_in, ksft_raises, ksft_true, ksft_variants
-from lib.py.af_xdp import COPY, NEED_WAKEUP, ZEROCOPY, Reflector, XdpSocket, bound
+from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx, cmd, defer, ethtool, ip
+from lib.py import ksft_disruptive, ksft_eq, ksft_ge, ksft_in, ksft_raises, ksft_true
+from lib.py import ksft_variants
+from lib.py.af_xdp import COPY, NEED_WAKEUP, ZEROCOPY, LibrarySocket, Reflector, XdpSocket
+from lib.py.af_xdp import bound
 from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, put_socket, socket_map, socket_program
 from lib.py.nicmodel import forwards_after
 from lib.py.support import Task, driver_stats, restart_rx_queue, rounds, wait_until
@@ -125,6 +128,25 @@ def reflected(cfg, flags, size):
     # Those of copies are counted when they are completed.
     if flags & ZEROCOPY:
         ksft_ge(counts["tx_packets"], FRAMES)
+
+
+@ksft_variants(MODES)
+def by_library(cfg, flags):
+    """ Users of a library that is not ours send back what they receive. """
+    if not shutil.which(LibrarySocket.PROGRAM):
+        raise KsftSkipEx(f"needs {LibrarySocket.PROGRAM}")
+    cfg.settle()
+    defer(_unbound, cfg)
+    sockets = [LibrarySocket(cfg.ifname, queue, flags) for queue in range(cfg.queues)]
+    for sock in sockets:
+        defer(sock.close)
+    _program(cfg, sockets)
+    before = _counts(cfg)
+    for size in (60, 1514):
+        check_reflected(cfg, size)
+    counts = _since(cfg, before)
+    ksft_eq(counts["tx_xsk_frames"], counts["rx_xdp_redirected"] if flags & ZEROCOPY else 0)
+    ksft_eq(counts["rx_xdp_redirected"], 2 * FRAMES)
 
 
 @ksft_variants(MODES)
@@ -459,8 +481,8 @@ def no_lro(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    run(__file__, [received, reflected, sent, too_short, passed, sent_back, dropped, not_read,
-                   no_memory, few_chunks, polled_busily, forwards_after("sockets"),
+    run(__file__, [received, reflected, by_library, sent, too_short, passed, sent_back, dropped,
+                   not_read, no_memory, few_chunks, polled_busily, forwards_after("sockets"),
                    bound_under_traffic, forwards_after("binding"), restarted, link_lost,
                    owner_killed, forwards_after("killing"), too_long, longer,
                    mtu_leaves_link, short_after_longer, no_lro,

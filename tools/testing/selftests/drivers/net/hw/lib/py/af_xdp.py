@@ -10,6 +10,7 @@ import os
 import select
 import socket
 import struct
+import subprocess
 import threading
 import time
 
@@ -22,6 +23,7 @@ _IS_ZEROCOPY, _NEEDS_WAKEUP = 1, 1
 _SO_BUSY_POLL, _SO_PREFER_BUSY_POLL, _SO_BUSY_POLL_BUDGET = 46, 69, 70
 COPY, ZEROCOPY, NEED_WAKEUP = 1 << 1, 1 << 2, 1 << 3
 _ENTRIES = 256
+_PIDFD_GETFD = 438
 
 
 class _Ring:
@@ -189,6 +191,33 @@ class XdpSocket:
         self._sock.close()
         for ring in (self.rx, self.tx, self.fill, self.completion):
             ring.close()
+
+
+class LibrarySocket:
+    """
+    A socket of a process that uses a library for AF_XDP which is not ours, xdpilone, and sends back
+    what the queue receives.
+    """
+
+    PROGRAM = "xskreflect"
+
+    def __init__(self, ifname, queue, flags):
+        self._process = subprocess.Popen(
+            [self.PROGRAM, ifname, str(queue), str(flags)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        number = int(self._process.stdout.readline())
+        process = os.pidfd_open(self._process.pid)
+        self._file = ctypes.CDLL(None).syscall(_PIDFD_GETFD, process, number, 0)
+        os.close(process)
+
+    def fileno(self):
+        """ Return a file descriptor of this process. """
+        return self._file
+
+    def close(self):
+        """ End the process, and close the socket. """
+        os.close(self._file)
+        self._process.communicate(timeout=20)
 
 
 class Reflector:
