@@ -29,6 +29,7 @@
 //!   as memory of XDP, belong to the NAPI instance, as the pool does. See [`XdpRing`].
 
 mod buff;
+mod decide;
 mod fragments;
 pub(super) mod frame;
 pub(super) mod handler;
@@ -47,6 +48,7 @@ use self::fragments::{
 };
 pub use self::{
     buff::XdpBuff,
+    decide::Decide,
     handler::{
         Action,
         Handler,
@@ -59,7 +61,10 @@ pub use self::{
     },
     program::{
         Attachment,
-        Program, //
+        BpfProgram,
+        HandlerHook,
+        Program,
+        ProgramKind, //
     },
     ring::{
         Verdict,

@@ -202,6 +202,25 @@ impl<'p> Program<'p> {
         is_hook(program).then(|| unsafe { &*hook_of(program) })
     }
 
+    /// The program, if it is one: a handler never sees frames in memory of users.
+    #[inline]
+    pub fn as_bpf(self) -> Option<BpfProgram<'p>> {
+        match self.kind() {
+            ProgramKind::Bpf(program) => Some(program),
+            ProgramKind::Handler(_) => None,
+        }
+    }
+
+    /// Which of them it is. A driver's loop for one of them is shorter than one for both.
+    #[inline]
+    pub fn kind(self) -> ProgramKind<'p> {
+        match self.hook() {
+            // INVARIANT: There is no hook.
+            None => ProgramKind::Bpf(BpfProgram(self)),
+            Some(hook) => ProgramKind::Handler(HandlerHook(hook)),
+        }
+    }
+
     /// The program. It must not be a handler.
     #[inline]
     pub(super) fn as_raw(self) -> *mut bindings::bpf_prog {
@@ -213,6 +232,41 @@ impl<'p> Program<'p> {
         // SAFETY: By the type invariants.
         unsafe { takes_fragments(self.as_raw()) }
     }
+}
+
+/// A [`Program`] that is not a handler.
+///
+/// # Invariants
+///
+/// It has no hook.
+#[derive(Clone, Copy)]
+pub struct BpfProgram<'p>(Program<'p>);
+
+impl<'p> BpfProgram<'p> {
+    #[inline(always)]
+    pub(super) fn program(self) -> Program<'p> {
+        self.0
+    }
+}
+
+/// The handler of a device, during a run of the poll function.
+#[derive(Clone, Copy)]
+pub struct HandlerHook<'p>(&'p Hook);
+
+impl<'p> HandlerHook<'p> {
+    #[inline(always)]
+    pub(super) fn hook(self) -> &'p Hook {
+        self.0
+    }
+}
+
+/// The kinds of a [`Program`].
+#[derive(Clone, Copy)]
+pub enum ProgramKind<'p> {
+    /// A program.
+    Bpf(BpfProgram<'p>),
+    /// A handler.
+    Handler(HandlerHook<'p>),
 }
 
 /// Whether a program can do with frames in several buffers.

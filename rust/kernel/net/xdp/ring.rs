@@ -13,6 +13,7 @@ use super::{
         Hints, //
     },
     rxq::RxqInfo,
+    BpfProgram,
     Program,
     XdpBuff, //
 };
@@ -371,20 +372,15 @@ impl<'p, F: XdpFormat> XdpPolling<'_, 'p, F> {
         }))
     }
 
-    /// Has a program, or a handler, decide on a frame, whose descriptor has these words, and does
-    /// what it wants.
-    ///
-    /// The buffers of a dropped frame go back to the ring: [`XdpRing::refill`] tells of them.
+    /// As [`Self::run`], by a program.
     #[inline(always)]
-    pub fn run(
+    pub(super) fn run_program(
         &mut self,
-        program: Program<'p>,
+        program: BpfProgram<'p>,
         buff: XdpBuff<'p, F>,
         words: [u64; 2],
     ) -> Verdict<'p, F> {
-        if let Some(hook) = program.hook() {
-            return self.handle(hook, buff);
-        }
+        let program = program.program();
         let start = buff.buffer.address(F::LAYOUT);
         // CAST: `usize` has at least 32 bits wherever the kernel runs; in this function, too.
         let data = start.wrapping_byte_add(buff.headroom as usize);

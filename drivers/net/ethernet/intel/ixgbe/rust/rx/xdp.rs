@@ -26,9 +26,11 @@ use kernel::{
         },
         xdp::{
             Attachment,
+            Decide,
             Hashed,
             HintFormat,
             Program,
+            ProgramKind,
             Verdict,
             XdpBuff,
             XdpNext,
@@ -160,28 +162,40 @@ impl Source for XdpSource {
         counters: &PollCounters,
     ) -> Received {
         let wanted = Wanted::of(cx.device().features(), strips, Self::LRO, stamps);
-        let frames = &mut self.frames;
+        let Self {
+            ring,
+            frames,
+            program,
+        } = self;
 
-        // As with other rings, neither fails.
-        let received = match self.program.program(cx) {
-            Some(program) => self
-                .ring
-                .poll(cx)
-                .map(|ring| run(program, ring, frames, list, wanted, budget, counters)),
-            None => self
-                .ring
-                .poll_without(cx)
-                .map(|ring| plain::take(ring, frames, list, wanted, budget, counters)),
-        };
-        received.unwrap_or_default()
+        // Each returns its totals at once: they need not be copied.
+        match program.program(cx).map(Program::kind) {
+            Some(ProgramKind::Bpf(program)) => {
+                if let Ok(ring) = ring.poll(cx) {
+                    return run(program, ring, frames, list, wanted, budget, counters);
+                }
+            }
+            Some(ProgramKind::Handler(handler)) => {
+                if let Ok(ring) = ring.poll(cx) {
+                    return run(handler, ring, frames, list, wanted, budget, counters);
+                }
+            }
+            None => {
+                if let Ok(ring) = ring.poll_without(cx) {
+                    return plain::take(ring, frames, list, wanted, budget, counters);
+                }
+            }
+        }
+        // As with other rings, this does not happen.
+        Received::default()
     }
 }
 
 /// Has the program see completed frames, up to `budget`, and moves those that pass to the list.
 // Not inlined: in a function of its own, the loop's variables stay in registers.
 #[inline(never)]
-fn run<'p>(
-    program: Program<'p>,
+fn run<'p, D: Decide<'p>>(
+    by: D,
     mut ring: XdpPolling<'_, 'p, Xdp>,
     frames: &mut Assembler,
     list: &mut RxList<'_>,
@@ -190,7 +204,7 @@ fn run<'p>(
     counters: &PollCounters,
 ) -> Received {
     let mut run = Run {
-        program,
+        by,
         frames,
         list,
         wanted,
@@ -217,8 +231,8 @@ fn run<'p>(
 }
 
 /// A run of the loop: for whom it is, and what has become of the frames.
-struct Run<'a, 'b, 'p> {
-    program: Program<'p>,
+struct Run<'a, 'b, D> {
+    by: D,
     frames: &'a mut Assembler,
     list: &'a mut RxList<'b>,
     wanted: Wanted<'a>,
@@ -234,7 +248,7 @@ struct Run<'a, 'b, 'p> {
     aborted: u64,
 }
 
-impl<'p> Run<'_, '_, 'p> {
+impl<'p, D: Decide<'p>> Run<'_, '_, D> {
     /// Has the program see a frame.
     #[inline(always)]
     fn take(&mut self, ring: &mut XdpPolling<'_, 'p, Xdp>, frame: XdpReceived<'p, Xdp>) {
@@ -256,7 +270,7 @@ impl<'p> Run<'_, '_, 'p> {
         self.left -= 1;
         self.bytes += u64::from(buff.len());
         let time = self.wanted.take_time(status);
-        match ring.run(self.program, buff, [frame.info, frame.status]) {
+        match ring.run(self.by, buff, [frame.info, frame.status]) {
             // Fast path, as without a program: there is nothing to report but the checksum.
             Verdict::Pass(buff) if status.is_ordinary() && !info.has_hash() => {
                 let verified = self.wanted.is_verified(status);
