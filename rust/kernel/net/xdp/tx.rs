@@ -212,9 +212,10 @@ impl XdpTxRing {
 
         // Here, pages return to where they are from at least cost: often, this is the poll function
         // that they were received by.
-        //
-        // SAFETY: By the safety requirements.
-        unsafe { self.complete_locked::<F>(ring, &mut counts) };
+        if ring.done != ring.told {
+            // SAFETY: By the safety requirements.
+            unsafe { self.complete_locked::<F>(ring, &mut counts) };
+        }
         for frame in frames {
             // SAFETY: By the safety requirements.
             let frame = unsafe { XdpFrame::from_raw(*frame) };
@@ -361,11 +362,15 @@ impl XdpTxRing {
         };
         // CAST: Just checked.
         let len = len as u16;
-
-        self.put_part::<F>(ring, 0, address, len, len, true);
+        let words = F::tx_descriptor(bus_address(address), len, len, true);
         let free = ring.free;
+        let record = ring.record(free);
+
+        (record.address, record.len) = (address, len);
         // There was none: no need to look for one to drop.
-        mem::forget(ring.record(free).frame.replace(frame));
+        mem::forget(record.frame.replace(frame));
+        // SAFETY: The memory exists, and this is a place there.
+        unsafe { self.memory.slots().write(self.memory.place(free), words) };
         // INVARIANT: There was room, and the descriptor belongs to the frame.
         ring.free = free.wrapping_add(1);
         Ok(())
@@ -416,7 +421,6 @@ impl XdpTxRing {
 
     /// Writes the record and the descriptor of a part of a frame that is mapped: `len` bytes of
     /// `total` ones, in the free descriptor with that number.
-    #[inline(always)]
     fn put_part<F: XdpFormat>(
         &self,
         ring: &mut Frames,
@@ -481,19 +485,58 @@ impl XdpTxRing {
         (!failed).then_some(address)
     }
 
-    /// Whether the NIC has sent the next frame. It reports that by the last descriptor.
+    /// Takes the next frame, if the NIC has sent it, with the number of its bytes.
     #[inline(always)]
-    fn has_sent_next<F: XdpFormat>(&self, ring: &mut Frames) -> bool {
-        let mut last = ring.done;
+    fn take_sent<F: XdpFormat>(
+        &self,
+        ring: &mut Frames,
+        needs_unmap: bool,
+    ) -> Option<(u64, XdpFrame)> {
+        let done = ring.done;
 
-        while last != ring.told {
-            if ring.record(last).frame.is_some() {
-                // SAFETY: The memory exists, and this is a place there.
-                return F::is_sent(unsafe { self.memory.slots().second(self.memory.place(last)) });
-            }
-            last = last.wrapping_add(1);
+        if done == ring.told {
+            return None;
         }
-        false
+        if ring.record(done).frame.is_none() {
+            return self.take_several::<F>(ring, needs_unmap);
+        }
+        // SAFETY: The memory exists, and this is a place there.
+        if !F::is_sent(unsafe { self.memory.slots().second(self.memory.place(done)) }) {
+            return None;
+        }
+        let (len, frame) = self.take_next(ring, needs_unmap);
+        Some((len.into(), frame?))
+    }
+
+    /// As [`Self::take_sent`], of a frame in several buffers.
+    #[cold]
+    #[inline(never)]
+    fn take_several<F: XdpFormat>(
+        &self,
+        ring: &mut Frames,
+        needs_unmap: bool,
+    ) -> Option<(u64, XdpFrame)> {
+        let (mut last, mut bytes) = (ring.done, 0);
+
+        // The NIC reports that by the last descriptor.
+        while ring.record(last).frame.is_none() {
+            last = last.wrapping_add(1);
+            if last == ring.told {
+                return None;
+            }
+        }
+        // SAFETY: The memory exists, and this is a place there.
+        if !F::is_sent(unsafe { self.memory.slots().second(self.memory.place(last)) }) {
+            return None;
+        }
+        loop {
+            let (len, frame) = self.take_next(ring, needs_unmap);
+
+            bytes += u64::from(len);
+            if let Some(frame) = frame {
+                return Some((bytes, frame));
+            }
+        }
     }
 
     /// See [`Self::complete`].
@@ -507,19 +550,15 @@ impl XdpTxRing {
         let needs_unmap = unsafe { bindings::dma_need_unmap(self.dev.as_ptr()) };
         // SAFETY: By the safety requirements.
         let mut bulk = unsafe { FrameBulk::new() };
+        let (mut packets, mut bytes) = (0, 0);
 
-        while self.has_sent_next::<F>(ring) {
-            loop {
-                let (len, frame) = self.take_next(ring, needs_unmap);
-
-                counts.bytes += u64::from(len);
-                if let Some(frame) = frame {
-                    bulk.add(frame);
-                    break;
-                }
-            }
-            counts.packets += 1;
+        while let Some((len, frame)) = self.take_sent::<F>(ring, needs_unmap) {
+            bytes += len;
+            packets += 1;
+            bulk.add(frame);
         }
+        counts.packets += packets;
+        counts.bytes += bytes;
     }
 }
 
