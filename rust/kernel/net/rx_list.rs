@@ -293,7 +293,7 @@ impl<'a> RxList<'a> {
         // INVARIANT: One more frame is staged. If that makes too many, they are built now.
         self.staged_len += 1;
         if self.staged_len == STAGED {
-            self.build_staged();
+            self.build_all_staged();
         }
     }
 
@@ -362,13 +362,18 @@ impl<'a> RxList<'a> {
     }
 
     /// Builds the SKBs of the frames that are staged, if any.
-    #[inline(never)]
+    #[inline(always)]
     fn build_staged(&mut self) {
+        if self.staged_len != 0 {
+            self.build_all_staged();
+        }
+    }
+
+    /// As [`Self::build_staged`].
+    #[inline(never)]
+    fn build_all_staged(&mut self) {
         // INVARIANT: The list gives up all staged frames.
         let len = mem::take(&mut self.staged_len);
-        if len == 0 {
-            return;
-        }
         let mut head = bindings::list_head::default();
         let end = &raw mut head;
         head.next = end;

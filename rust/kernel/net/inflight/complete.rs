@@ -61,6 +61,12 @@ impl TxConsumer<'_> {
             .saturating_sub(1)
     }
 
+    /// Whether no packet is in flight. The other end may have added some already.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Takes up to `limit` packets that have been sent out of flight.
     ///
     /// `is_done` is called with the index of the last descriptor of the oldest packet, and says

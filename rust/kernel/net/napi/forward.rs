@@ -142,7 +142,7 @@ impl Port {
 pub(super) struct Forwards {
     port: Cell<*const Port>,
     count: Cell<usize>,
-    frames: UnsafeCell<MaybeUninit<[*mut bindings::xdp_frame; BULK]>>,
+    frames: UnsafeCell<[MaybeUninit<*mut bindings::xdp_frame>; BULK]>,
 }
 
 impl Forwards {
@@ -153,7 +153,7 @@ impl Forwards {
         Self {
             port: Cell::new(ptr::null()),
             count: Cell::new(0),
-            frames: UnsafeCell::new(MaybeUninit::uninit()),
+            frames: UnsafeCell::new([const { MaybeUninit::uninit() }; BULK]),
         }
     }
 

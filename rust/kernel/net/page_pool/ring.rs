@@ -506,6 +506,21 @@ impl<F: RxFormat> RxRing<F> {
         Ok(next_free.wrapping_sub(before) / RingSlots::WORDS)
     }
 
+    /// Whether the NIC may have completed descriptors: if not, [`Self::poll`] would find none. That
+    /// takes more, when a poll function has set up what it needs for frames.
+    #[inline]
+    pub fn may_have_completed(&self, cx: &Poll<'_>) -> bool {
+        // SAFETY: By the type invariants: this is the poll function of the instance that has the
+        // memory.
+        let has_completed = || unsafe {
+            let next = self.slots.desc.place(self.next_done);
+
+            self.slots.desc.second(next) & F::DONE != 0
+        };
+
+        cx.napi().id() == self.pool.napi && has_completed()
+    }
+
     /// Starts to take what the NIC has received.
     ///
     /// # Errors

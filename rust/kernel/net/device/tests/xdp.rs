@@ -137,6 +137,19 @@ mod cases {
     }
 
     #[test]
+    fn rings_tell_whether_there_may_be_something() -> Result {
+        let (device, _program) = device(drop_it)?;
+
+        device.run(|ring, _, _, cx| {
+            check(!ring.may_have_completed(cx))?;
+            ring.write_back(cx, 0, [0, done(60)]);
+            check(ring.may_have_completed(cx))?;
+            drop(ring.poll(cx)?.next());
+            check(!ring.may_have_completed(cx))
+        })
+    }
+
+    #[test]
     fn frames_pass_where_programs_have_left_them() -> Result {
         let (device, _program) = device(act)?;
 

@@ -258,6 +258,12 @@ pub(crate) trait Source: Sized {
     /// The same.
     fn ring_mut(&mut self) -> &mut Self::Ring;
 
+    /// Whether there may be something to take.
+    #[inline(always)]
+    fn has_work(&self, cx: &Poll<'_>) -> bool {
+        self.ring().as_rx_ring().may_have_completed(cx)
+    }
+
     /// Forgets a frame whose rest is not to come.
     fn forget_frame(&mut self) {}
 
@@ -372,16 +378,26 @@ impl<S: Source> Ring<S> {
         }
     }
 
-    /// Replaces used buffers and moves the tail register. Returns false if so few buffers are left
-    /// that polling has to continue.
-    #[inline(never)]
+    /// Replaces used buffers and moves the tail register, if that is worth it. Returns false if so
+    /// few buffers are left that polling has to continue.
+    #[inline(always)]
     fn refill(&mut self, bar: &Bar0<'_>, cx: &Poll<'_>, counters: &PollCounters) -> bool {
-        let ring = self.source.ring_mut();
+        let ring = self.source.ring();
         let missing = ring.as_rx_ring().missing() + ring.recycled();
-        if missing < REFILL_BATCH {
-            return true;
-        }
 
+        missing < REFILL_BATCH || self.refill_missing(missing, bar, cx, counters)
+    }
+
+    /// As [`Self::refill`], of so many buffers.
+    #[inline(never)]
+    fn refill_missing(
+        &mut self,
+        missing: usize,
+        bar: &Bar0<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> bool {
+        let ring = self.source.ring_mut();
         let added = ring.refill(cx).unwrap_or(0);
         if added < missing {
             counters.rx_no_buffer.add(1);
@@ -409,20 +425,26 @@ impl<S: Source> Ring<S> {
         let mut packets = 0;
 
         let has_drained = loop {
-            let mut list = RxList::new(cx);
-
-            let received = self
-                .source
-                .take(cx, &mut list, self.strips, stamps, left, counters);
-            let filled = self.refill(bar, cx, counters);
-
-            if received.packets > 0 {
-                counters.rx_packets.add(received.packets as u64);
-                counters.rx_bytes.add(received.bytes);
-                counters.rx_csum_good.add(received.csum_good);
+            // In most polls that follow few frames, or that are for sent ones, there is nothing.
+            if !self.source.has_work(cx) {
+                break self.refill(bar, cx, counters);
             }
-            // The NIC can fill its new buffers while the stack handles these frames.
-            list.deliver();
+            let (received, filled) = {
+                let mut list = RxList::new(cx);
+                let received = self
+                    .source
+                    .take(cx, &mut list, self.strips, stamps, left, counters);
+                let filled = self.refill(bar, cx, counters);
+
+                if received.packets > 0 {
+                    counters.rx_packets.add(received.packets as u64);
+                    counters.rx_bytes.add(received.bytes);
+                    counters.rx_csum_good.add(received.csum_good);
+                }
+                // The end of this block delivers the list: the NIC can fill its new buffers while
+                // the stack handles these frames.
+                (received, filled)
+            };
 
             packets += received.packets;
             left = left.saturating_sub(received.packets + received.lost);

@@ -120,6 +120,12 @@ impl Source for XdpSource {
         &mut self.ring
     }
 
+    #[inline(always)]
+    fn has_work(&self, cx: &Poll<'_>) -> bool {
+        // Frames that were sent are taken back: there is no interrupt for them.
+        self.ring.may_have_completed(cx) || self.ring.tx_in_use() != 0
+    }
+
     fn forget_frame(&mut self) {
         self.frames = Assembler::new();
     }
