@@ -10,13 +10,13 @@ use kernel::net::xdp::{
         XskFrame,
         XskPolling, //
     },
-    Program,
+    BpfProgram,
     XdpFormat, //
 };
 
 pub fn run<'p, F: XdpFormat>(
     ring: &mut XskPolling<'_, 'p, F>,
-    program: Program<'p>,
+    program: BpfProgram<'p>,
     frame: XskFrame<'p>,
 ) {
     let _ = ring.run(program, frame);

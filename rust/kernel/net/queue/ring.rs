@@ -227,6 +227,12 @@ impl RingSlots {
         Place(position & self.mask)
     }
 
+    /// The number of descriptors from a place of this ring to the last one.
+    #[inline]
+    pub(in crate::net) fn until_end(&self, place: Place) -> usize {
+        self.len() - place.0 / Self::WORDS
+    }
+
     /// The first word of a descriptor, if the memory exists and the place is one of this ring.
     #[inline(always)]
     fn word(&self, place: Place) -> *mut Le64 {
@@ -303,6 +309,7 @@ mod tests {
             let place = slots.place(position);
 
             assert_eq!(slots.index(position), index % 8);
+            assert_eq!(slots.until_end(place), 8 - index % 8);
             assert_eq!(place.offset::<Words>(), 16 * (index % 8));
             assert_eq!(place.offset::<u64>(), 8 * (index % 8));
             // No position leads elsewhere.

@@ -33,6 +33,8 @@ mod polling;
 mod ring;
 mod tx;
 
+use crate::bindings;
+
 pub use crate::net::napi::XskPool;
 
 pub use self::{
@@ -48,3 +50,25 @@ pub use self::{
     },
     tx::XskSent, //
 };
+
+/// Whether the memory of a pool has to be synced. It was mapped before, so this does not change.
+///
+/// # Safety
+///
+/// The pool must be there.
+#[cfg(CONFIG_XDP_SOCKETS)]
+#[inline(always)]
+unsafe fn needs_sync(pool: *mut bindings::xsk_buff_pool) -> bool {
+    // SAFETY: By the safety requirements. A pool that is mapped has a device.
+    unsafe { bindings::dma_dev_need_sync((*pool).dev) }
+}
+
+/// The same of kernels without such sockets, which have no pools.
+///
+/// # Safety
+///
+/// As there.
+#[cfg(not(CONFIG_XDP_SOCKETS))]
+unsafe fn needs_sync(_: *mut bindings::xsk_buff_pool) -> bool {
+    false
+}

@@ -70,6 +70,13 @@ pub trait XdpFormat: RxFormat {
     /// ones. If the part is the last, it has the NIC report when it has sent the frame.
     fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2];
 
+    /// The descriptor of a frame of `len` bytes in one buffer, which the NIC need not report: it
+    /// reports one that comes after it.
+    #[inline(always)]
+    fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
+        Self::tx_descriptor(address, len, len, true)
+    }
+
     /// Whether the NIC has sent the frame that ends with a descriptor, by the second word.
     fn is_sent(status: u64) -> bool;
 

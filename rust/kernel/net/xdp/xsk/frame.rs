@@ -100,9 +100,16 @@ impl<'p> XskFrame<'p> {
     ///
     /// # Safety
     ///
-    /// They must be within the frame, and the NIC be done with it.
+    /// They must be within the frame, and the NIC be done with it. `syncs` must be
+    /// [`needs_sync`](super::needs_sync) of its pool.
     #[inline(always)]
-    pub(super) unsafe fn received(&mut self, len: u16, words: [u64; 2], offered: Hints) {
+    pub(super) unsafe fn received(
+        &mut self,
+        len: u16,
+        words: [u64; 2],
+        offered: Hints,
+        syncs: bool,
+    ) {
         let buff = self.buff.as_ptr();
         let behind = buff.cast::<Chunk>();
 
@@ -110,7 +117,9 @@ impl<'p> XskFrame<'p> {
         // front of what C has behind it.
         unsafe {
             bindings::xsk_buff_set_size(buff, len.into());
-            bindings::xsk_buff_dma_sync_for_cpu(buff);
+            if syncs {
+                bindings::xsk_buff_dma_sync_for_cpu(buff);
+            }
             (&raw mut (*behind).cb)
                 .cast::<Behind>()
                 .write(Behind { words, offered });

@@ -3,6 +3,7 @@
 //! Programs that decide on received frames in memory of users.
 
 use super::{
+    needs_sync,
     XskFrame,
     XskRing, //
 };
@@ -16,7 +17,7 @@ use crate::{
             frame::XdpFrame,
             hints::Hints,
             ring::except,
-            Program,
+            BpfProgram,
             XdpFormat, //
         }, //
     },
@@ -37,14 +38,16 @@ impl<F: XdpFormat> XskRing<F> {
     /// As for [`Self::refill`].
     #[inline]
     pub fn poll<'a, 'p>(&'a mut self, cx: &'p Poll<'_>) -> Result<XskPolling<'a, 'p, F>> {
-        self.check(cx)?;
-        // SAFETY: Just checked.
-        unsafe { self.tx.complete(&self.pool) };
+        self.complete(cx)?;
+        // SAFETY: The pool is there, as this was checked.
+        let syncs = unsafe { needs_sync(self.pool.as_raw()) };
         // INVARIANT: As above.
         Ok(XskPolling {
+            frame_len: self.pool.frame_len(),
             ring: self,
             cx,
             offered: Hints::default(),
+            syncs,
         })
     }
 }
@@ -55,6 +58,8 @@ pub struct XskReceived<'p> {
     pub info: u64,
     /// The second word.
     pub status: u64,
+    /// The number of bytes, if there is a frame.
+    pub len: u16,
     /// The frame; [`None`] if the length was zero or more than the NIC may write.
     pub frame: Option<XskFrame<'p>>,
 }
@@ -80,11 +85,14 @@ pub enum XskVerdict<'p> {
 ///
 /// # Invariants
 ///
-/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll.
+/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll. `syncs` and
+/// `frame_len` are those of its pool.
 pub struct XskPolling<'a, 'p, F: XdpFormat> {
     ring: &'a mut XskRing<F>,
     cx: &'p Poll<'p>,
     offered: Hints,
+    syncs: bool,
+    frame_len: u32,
 }
 
 impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
@@ -129,31 +137,54 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         // SAFETY: It is of the pool of this ring, which has given it up.
         let mut frame = unsafe { XskFrame::new(buff) };
         let len = F::len(status);
-        let is_valid = len != 0 && u32::from(len) <= ring.pool.frame_len();
 
-        if is_valid {
-            // SAFETY: Just checked, and the descriptor is done.
-            unsafe { frame.received(len, [info, status], self.offered) };
+        // One comparison: zero wraps.
+        if u32::from(len).wrapping_sub(1) >= self.frame_len {
+            refuse(frame);
+            return Some(XskReceived {
+                info,
+                status,
+                len: 0,
+                frame: None,
+            });
         }
+        // SAFETY: Just checked, and the descriptor is done.
+        unsafe { frame.received(len, [info, status], self.offered, self.syncs) };
         Some(XskReceived {
             info,
             status,
-            frame: is_valid.then_some(frame),
+            len,
+            frame: Some(frame),
         })
     }
 
     /// Has a program decide on a frame, and does what it wants.
     #[inline(always)]
-    pub fn run(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
-        if program.hook().is_some() {
-            // Such a device has no memory of users.
-            return XskVerdict::Dropped;
-        }
+    pub fn run(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
         // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll:
         // so bottom halves are disabled, and the core has set the context of programs that
         // redirect. The frame is ours, as far as it is not the user's.
-        match unsafe { bindings::bpf_prog_run_xdp(program.as_raw(), frame.as_raw()) } {
-            bindings::xdp_action_XDP_REDIRECT => self.redirect(program, frame),
+        let action =
+            unsafe { bindings::bpf_prog_run_xdp(program.program().as_raw(), frame.as_raw()) };
+
+        // Most frames are for a socket.
+        if action == bindings::xdp_action_XDP_REDIRECT {
+            self.redirect(program, frame)
+        } else {
+            self.act(program, frame, action)
+        }
+    }
+
+    /// Does what a program wants that does not redirect a frame.
+    // Not inlined: it would take the registers of those that it redirects.
+    #[inline(never)]
+    fn act(
+        &mut self,
+        program: BpfProgram<'p>,
+        frame: XskFrame<'p>,
+        action: bindings::xdp_action,
+    ) -> XskVerdict<'p> {
+        match action {
             bindings::xdp_action_XDP_PASS => XskVerdict::Pass(frame),
             bindings::xdp_action_XDP_DROP => XskVerdict::Dropped,
             bindings::xdp_action_XDP_TX => self.send_back(program, frame),
@@ -162,8 +193,8 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     }
 
     /// Redirects a frame: to a socket, or a copy to another device or CPU.
-    #[inline]
-    fn redirect(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+    #[inline(always)]
+    fn redirect(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
         // SAFETY: This is a poll function, with the context of programs that redirect.
         let map = unsafe { (*bindings::bpf_net_ctx_get_ri()).map_type };
         let is_redirected = if map == bindings::bpf_map_type_BPF_MAP_TYPE_XSKMAP {
@@ -182,13 +213,15 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     }
 
     /// Gives a frame to the socket that the program wants. Returns whether that has it.
-    #[inline]
-    fn to_socket(&self, program: Program<'p>, frame: XskFrame<'p>) -> bool {
+    #[inline(always)]
+    fn to_socket(&self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> bool {
         let raw = frame.as_raw();
 
         // SAFETY: The program has run for this frame, in this poll function, and the frame has the
         // description of this queue.
-        let error = unsafe { bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.as_raw()) };
+        let error = unsafe {
+            bindings::xdp_do_redirect((*(*raw).rxq).dev, raw, program.program().as_raw())
+        };
 
         if error != 0 {
             // C may have given the frame back. To do so again, as this does, changes nothing.
@@ -202,7 +235,8 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     /// Redirects a copy of a frame. Returns whether it is on its way.
     ///
     /// C would lose the copy that it makes in `xdp_do_redirect()` if that fails.
-    fn copy(&self, program: Program<'p>, frame: XskFrame<'p>) -> bool {
+    #[inline(never)]
+    fn copy(&self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> bool {
         let raw = frame.as_raw();
         // Without one, C traces that.
         let copy = frame
@@ -213,7 +247,12 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         // there, with that of this queue. The copy is ours; if this succeeds, C has it. It may call
         // `ndo_xdp_xmit()` of any device, which has no way to this ring.
         let error = unsafe {
-            bindings::xdp_do_redirect_frame((*(*raw).rxq).dev, raw, copy, program.as_raw())
+            bindings::xdp_do_redirect_frame(
+                (*(*raw).rxq).dev,
+                raw,
+                copy,
+                program.program().as_raw(),
+            )
         };
 
         if error != 0 {
@@ -224,7 +263,7 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     }
 
     /// Sends a frame back, as the program has left it.
-    fn send_back(&mut self, program: Program<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+    fn send_back(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
         let XskRing { tx, pool, .. } = &mut *self.ring;
 
         // SAFETY: By the type invariants. The frame is of the pool of a ring that is being polled,
@@ -240,10 +279,17 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
 
     /// Reports that a program has failed, or wants what there is not.
     #[cold]
-    fn abort(&self, program: Program<'p>, action: bindings::xdp_action) -> XskVerdict<'p> {
+    fn abort(&self, program: BpfProgram<'p>, action: bindings::xdp_action) -> XskVerdict<'p> {
         // SAFETY: By the type invariants, the description of the queue is valid, and so is the
         // device.
-        unsafe { except((*self.ring.rxq.as_ptr()).dev, program, action) };
+        unsafe { except((*self.ring.rxq.as_ptr()).dev, program.program(), action) };
         XskVerdict::Aborted
     }
+}
+
+/// Gives a frame back that the NIC lies about.
+#[cold]
+#[inline(never)]
+fn refuse(frame: XskFrame<'_>) {
+    drop(frame);
 }

@@ -45,16 +45,10 @@ use crate::{
 use core::{
     cell::UnsafeCell,
     mem,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 
-/// The most frames that are allocated in one call.
-const BATCH: usize = 32;
-
-/// A frame that the NIC has.
+/// A frame that the NIC has: a pointer, which is null if there is none.
 type Held = Option<NonNull<bindings::xdp_buff>>;
 
 /// Places for what the NIC has, which are used by the one who polls, or drops them.
@@ -155,12 +149,18 @@ pub struct XskRing<F: XdpFormat> {
     is_told: bool,
     /// The frames of the pool have the description of this queue.
     is_described: bool,
+    /// Users wait to be told when the kernel needs a system call: that it takes frames, or sends
+    /// them. They were told so, or that it does not.
+    uses_need_wakeup: bool,
+    needs_rx_wakeup: Option<bool>,
+    needs_tx_wakeup: Option<bool>,
 }
 
 // SAFETY: The handle is not tied to a thread; what it refers to is `Send`.
 unsafe impl<F: XdpFormat> Send for XskRing<F> {}
 
-// SAFETY: Nothing can be done with a shared reference but to read numbers.
+// SAFETY: Nothing can be done with a shared reference but to read numbers, and descriptors by the
+// poll function of the instance.
 unsafe impl<F: XdpFormat> Sync for XskRing<F> {}
 
 /// The result of [`XskRing::refill`].
@@ -224,6 +224,9 @@ impl<F: XdpFormat> XskRing<F> {
             addresses,
             is_told: false,
             is_described: false,
+            uses_need_wakeup: false,
+            needs_rx_wakeup: None,
+            needs_tx_wakeup: None,
         })
     }
 
@@ -289,6 +292,34 @@ impl<F: XdpFormat> XskRing<F> {
         self.slots.index(self.next_free)
     }
 
+    /// Whether the NIC may have completed descriptors: if not, [`Self::poll`] would find none, and
+    /// [`Self::complete`] is what else it does.
+    #[inline]
+    pub fn may_have_completed(&self, cx: &Poll<'_>) -> bool {
+        // SAFETY: By the type invariants: this is the poll function of the instance that has the
+        // memory.
+        let has_completed = || unsafe {
+            let next = self.slots.place(self.next_done);
+
+            self.slots.second(next) & F::DONE != 0
+        };
+
+        cx.napi().id() == self.napi && has_completed()
+    }
+
+    /// Takes back what the NIC has sent.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::refill`].
+    #[inline]
+    pub fn complete(&mut self, cx: &Poll<'_>) -> Result {
+        self.check(cx)?;
+        // SAFETY: Just checked.
+        unsafe { self.tx.complete(&self.pool) };
+        Ok(())
+    }
+
     /// Number of frames that the NIC has.
     #[inline]
     pub fn in_use(&self) -> usize {
@@ -333,53 +364,101 @@ impl<F: XdpFormat> XskRing<F> {
     /// Has the frames of the pool describe this queue to programs. The instance is being polled.
     #[cold]
     fn describe(&mut self) {
+        let pool = self.pool.as_raw();
+
         // SAFETY: By the type invariants, the pool is there, and the description stays as long as
         // a poll function has this ring. The next ring of the pool sets its own.
-        unsafe { bindings::xsk_pool_set_rxq_info(self.pool.as_raw(), self.rxq.as_ptr()) };
+        unsafe { bindings::xsk_pool_set_rxq_info(pool, self.rxq.as_ptr()) };
+        // This does not change.
+        //
+        // SAFETY: The pool is there.
+        self.uses_need_wakeup = unsafe { bindings::xsk_uses_need_wakeup(pool) };
         self.is_described = true;
     }
 
-    /// Whether the user waits to be told when the kernel needs a system call.
+    /// Tells users whether the kernel needs a system call when they have given frames to receive.
+    ///
+    /// Returns whether it has to look again: users that looked before they were told so have given
+    /// frames before.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::check`] must have been true.
     #[inline]
-    fn uses_need_wakeup(&self) -> bool {
-        // SAFETY: The instance is being polled, so the pool is there. This does not change.
-        unsafe { bindings::xsk_uses_need_wakeup(self.pool.as_raw()) }
+    unsafe fn set_rx_wakeup(&mut self, needs: bool) -> bool {
+        if !self.uses_need_wakeup || self.needs_rx_wakeup.replace(needs) == Some(needs) {
+            return false;
+        }
+        // SAFETY: By the safety requirements, the pool is there.
+        unsafe {
+            if needs {
+                bindings::xsk_set_rx_need_wakeup(self.pool.as_raw());
+            } else {
+                bindings::xsk_clear_rx_need_wakeup(self.pool.as_raw());
+            }
+        }
+        barrier::smp_mb(barrier::Full);
+        needs
+    }
+
+    /// As [`Self::set_rx_wakeup`], of frames to send.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline]
+    unsafe fn set_tx_wakeup(&mut self, needs: bool) -> bool {
+        if !self.uses_need_wakeup || self.needs_tx_wakeup.replace(needs) == Some(needs) {
+            return false;
+        }
+        // SAFETY: As there.
+        unsafe {
+            if needs {
+                bindings::xsk_set_tx_need_wakeup(self.pool.as_raw());
+            } else {
+                bindings::xsk_clear_tx_need_wakeup(self.pool.as_raw());
+            }
+        }
+        barrier::smp_mb(barrier::Full);
+        needs
     }
 
     /// Gives up to `count` frames of users to the NIC. Returns their number.
     ///
     /// # Safety
     ///
-    /// [`Self::check`] must have been true.
+    /// [`Self::check`] must have been true. There must be room for so many.
     unsafe fn fill(&mut self, count: usize) -> usize {
         let pool = self.pool.as_raw();
         let mut left = count;
 
         while left != 0 {
-            let mut buffs = [ptr::null_mut(); BATCH];
-            let wanted = left.min(BATCH);
-            // SAFETY: By the safety requirements, the pool is there and ours. There is room for
-            // that many pointers.
+            // Those that follow in memory: C writes them to where they are kept.
+            let start = self.slots.place(self.next_free);
+            let wanted = left.min(self.slots.until_end(start));
+            let held = self.held.as_ptr().wrapping_byte_add(start.offset::<Held>());
+            // SAFETY: By the safety requirements, the pool is there and ours. There are so many
+            // places, whose descriptors have no frames. A pointer is a value of `Held`.
             //
-            // CAST: At most `BATCH`.
-            let got =
-                unsafe { bindings::xsk_buff_alloc_batch(pool, buffs.as_mut_ptr(), wanted as u32) }
-                    as usize;
+            // CAST: At most the length of a ring.
+            let got = unsafe { bindings::xsk_buff_alloc_batch(pool, held.cast(), wanted as u32) }
+                as usize;
+            let got = got.min(wanted);
 
-            for buff in buffs.into_iter().take(got) {
+            for number in 0..got {
                 let place = self.slots.place(self.next_free);
                 // SAFETY: C has given us the frame, which is mapped. The instance has the memory.
                 unsafe {
+                    let buff = held.add(number).cast::<*mut bindings::xdp_buff>().read();
                     let address = bindings::xsk_buff_xdp_get_dma(buff);
 
                     // This also clears the done bit of the descriptor's last use.
                     self.slots.write(place, [bus_address(address), 0]);
-                    *self.held(place) = NonNull::new(buff);
                 }
                 // INVARIANT: No more were added than were missing.
                 self.next_free = self.next_free.wrapping_add(RingSlots::WORDS);
             }
-            left -= got.min(wanted);
+            left -= got;
             if got < wanted {
                 break;
             }
@@ -397,26 +476,20 @@ impl<F: XdpFormat> XskRing<F> {
     /// this is netpoll.
     pub fn refill(&mut self, cx: &Poll<'_>) -> Result<XskRefilled> {
         self.check(cx)?;
-        let (pool, missing) = (self.pool.as_raw(), self.missing());
+        let missing = self.missing();
         // SAFETY: Just checked.
         let mut added = unsafe { self.fill(missing) };
-        let uses_need_wakeup = self.uses_need_wakeup();
 
-        if uses_need_wakeup && added < missing {
-            // SAFETY: The pool is there.
-            unsafe { bindings::xsk_set_rx_need_wakeup(pool) };
-            // A user that has looked before has given frames before: look again.
-            barrier::smp_mb(barrier::Full);
+        // SAFETY: As above.
+        if unsafe { self.set_rx_wakeup(added < missing) } {
             // SAFETY: As above.
             added += unsafe { self.fill(missing - added) };
-        }
-        if uses_need_wakeup && added == missing {
             // SAFETY: As above.
-            unsafe { bindings::xsk_clear_rx_need_wakeup(pool) };
+            unsafe { self.set_rx_wakeup(added < missing) };
         }
         Ok(XskRefilled {
             added,
-            has_to_poll: !uses_need_wakeup && self.in_use() == 0,
+            has_to_poll: !self.uses_need_wakeup && self.in_use() == 0,
         })
     }
 
@@ -429,18 +502,11 @@ impl<F: XdpFormat> XskRing<F> {
     /// As for [`Self::refill`].
     pub fn transmit(&mut self, cx: &Poll<'_>, most: usize) -> Result<XskSent> {
         self.check(cx)?;
-        let pool = self.pool.as_raw();
         // SAFETY: Just checked.
         let mut sent = unsafe { self.tx.transmit(&self.pool, most) };
 
-        if !self.uses_need_wakeup() {
-            return Ok(sent);
-        }
-        if !sent.has_more {
-            // SAFETY: The pool is there.
-            unsafe { bindings::xsk_set_tx_need_wakeup(pool) };
-            // A user that has looked before has given frames before: look again.
-            barrier::smp_mb(barrier::Full);
+        // SAFETY: As above.
+        if unsafe { self.set_tx_wakeup(!sent.has_more) } {
             // SAFETY: As above.
             let more = unsafe { self.tx.transmit(&self.pool, most) };
 
@@ -450,10 +516,8 @@ impl<F: XdpFormat> XskRing<F> {
                 refused: sent.refused + more.refused,
                 has_more: more.has_more,
             };
-        }
-        if sent.has_more {
             // SAFETY: As above.
-            unsafe { bindings::xsk_clear_tx_need_wakeup(pool) };
+            unsafe { self.set_tx_wakeup(!sent.has_more) };
         }
         Ok(sent)
     }
@@ -465,10 +529,8 @@ impl<F: XdpFormat> XskRing<F> {
     /// As for [`Self::refill`].
     pub fn transmit_later(&mut self, cx: &Poll<'_>) -> Result {
         self.check(cx)?;
-        if self.uses_need_wakeup() {
-            // SAFETY: The pool is there.
-            unsafe { bindings::xsk_set_tx_need_wakeup(self.pool.as_raw()) };
-        }
+        // SAFETY: Just checked.
+        unsafe { self.set_tx_wakeup(true) };
         Ok(())
     }
 }

@@ -25,13 +25,19 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The frames that go back when the NIC is done with a descriptor.
+/// The most frames of users that the NIC reports together.
+const REPORTED: usize = 32;
+
+/// The frames that go back when the NIC reports that it has sent them. The first of their
+/// descriptors has this.
 #[derive(Default)]
 pub(super) struct Sent {
     /// This frame goes back to its pool.
     buff: Option<NonNull<bindings::xdp_buff>>,
     /// So many frames go back to users.
     users: u32,
+    /// The NIC reports them with the descriptor that is so many positions further on.
+    reported: u32,
 }
 
 impl Sent {
@@ -72,11 +78,14 @@ pub struct XskSent {
 ///   points to as many places, which nothing else accesses.
 /// - Positions are free-running, and count words. `next_free` is ahead of `next_done` by less than
 ///   the ring has.
+/// - Descriptors from `next_done` to `next_free` are those of whole [`Sent`], each of which is at
+///   its first one. The last of these begins at `newest`, if there are any.
 pub(super) struct TxSide<F: XdpFormat> {
     slots: RingSlots,
     sent: NonNull<Sent>,
     next_done: usize,
     next_free: usize,
+    newest: usize,
     /// The position up to which the NIC was told of frames.
     told: usize,
     // Invariant, as for `RxRing`.
@@ -94,6 +103,7 @@ impl<F: XdpFormat> TxSide<F> {
             sent,
             next_done: 0,
             next_free: 0,
+            newest: 0,
             told: 0,
             _format: PhantomData,
         }
@@ -147,10 +157,10 @@ impl<F: XdpFormat> TxSide<F> {
         // SAFETY: By the safety requirements.
         unsafe { self.take_back(pool, |_| true) };
         // INVARIANT: The NIC has none.
-        (self.next_done, self.next_free, self.told) = (0, 0, 0);
+        (self.next_done, self.next_free, self.newest, self.told) = (0, 0, 0, 0);
     }
 
-    /// Takes back frames, as long as the second word of their descriptor says so.
+    /// Takes back frames, as long as the second word of the descriptor that reports them says so.
     ///
     /// # Safety
     ///
@@ -158,18 +168,25 @@ impl<F: XdpFormat> TxSide<F> {
     #[inline(always)]
     unsafe fn take_back(&mut self, pool: &XskPool, is_done: impl Fn(u64) -> bool) {
         let mut users = 0;
+        let mut position = self.next_done;
 
-        while self.next_done != self.next_free {
-            let place = self.slots.place(self.next_done);
-
+        while position != self.next_free {
+            let place = self.slots.place(position);
             // SAFETY: By the safety requirements, the instance has the memory.
-            if !is_done(unsafe { self.slots.second(place) }) {
+            let sent = unsafe { self.sent(place) };
+            // CAST: `usize` has at least 32 bits wherever the kernel runs.
+            let last = position.wrapping_add(sent.reported as usize);
+
+            // SAFETY: As above.
+            if !is_done(unsafe { self.slots.second(self.slots.place(last)) }) {
                 break;
             }
             // SAFETY: As above, and this poll function alone uses the pool.
             users += unsafe { mem::take(self.sent(place)).give_back() };
-            self.next_done = self.next_done.wrapping_add(RingSlots::WORDS);
+            position = last.wrapping_add(RingSlots::WORDS);
         }
+        // INVARIANT: By the type invariants, these were whole ones.
+        self.next_done = position;
         if users != 0 {
             // SAFETY: By the safety requirements. C has counted as many when it gave them to us.
             unsafe { bindings::xsk_tx_completed(pool.as_raw(), users) };
@@ -180,26 +197,6 @@ impl<F: XdpFormat> TxSide<F> {
     #[inline]
     fn room(&self) -> usize {
         self.slots.len() - 1 - self.in_use()
-    }
-
-    /// Gives a frame to the NIC, which has to be told.
-    ///
-    /// # Safety
-    ///
-    /// There must be room, and the instance have the memory. `address` must be that of `len` bytes
-    /// of the pool.
-    #[inline(always)]
-    unsafe fn put(&mut self, address: DmaAddress, len: u16, what: Sent) {
-        let place = self.slots.place(self.next_free);
-        let words = F::tx_descriptor(bus_address(address), len, len, true);
-
-        // SAFETY: By the safety requirements.
-        unsafe {
-            self.slots.write(place, words);
-            *self.sent(place) = what;
-        }
-        // INVARIANT: There was room.
-        self.next_free = self.next_free.wrapping_add(RingSlots::WORDS);
     }
 
     /// Takes up to `most` frames from users, and gives them to the NIC.
@@ -213,8 +210,6 @@ impl<F: XdpFormat> TxSide<F> {
         let room = self.room();
         let wanted = room.min(most);
         let mut result = XskSent::default();
-        // The frames that users get back at once, as none is on its way.
-        let mut done = 0;
 
         if wanted == 0 {
             return result;
@@ -224,49 +219,117 @@ impl<F: XdpFormat> TxSide<F> {
         // CAST: It is less than the length of a ring.
         let count =
             unsafe { bindings::xsk_tx_peek_release_desc_batch(raw, wanted as u32) } as usize;
+        let count = count.min(wanted);
 
-        for index in 0..count.min(wanted) {
+        let mut first = 0;
+
+        while first < count {
+            let taken = REPORTED.min(count - first);
             // SAFETY: C has written so many, in memory of the kernel, after it has checked them.
-            let desc = unsafe { taken(raw, index) };
-            let len = u16::try_from(desc.len).unwrap_or(0);
+            // There is room for as many as were wanted.
+            let (frames, bytes) = unsafe { self.put_users(raw, first, taken) };
 
-            if !(F::MIN_LEN..=F::MAX_LEN).contains(&len) {
-                result.refused += 1;
-                if self.in_use() == 0 {
-                    done += 1;
-                } else {
-                    // Frames go back in their order: with the one before.
-                    let last = self.next_free.wrapping_sub(RingSlots::WORDS);
-                    let place = self.slots.place(last);
-
-                    // SAFETY: By the safety requirements.
-                    unsafe { self.sent(place) }.users += 1;
-                }
-                continue;
-            }
-            // SAFETY: The pool has so many bytes there. There is room for as many as were wanted.
-            unsafe {
-                let address = bindings::xsk_buff_raw_get_dma(raw, desc.addr);
-
-                bindings::xsk_buff_raw_dma_sync_for_device(raw, address, len.into());
-                self.put(
-                    address,
-                    len,
-                    Sent {
-                        buff: None,
-                        users: 1,
-                    },
-                );
-            }
-            result.frames += 1;
-            result.bytes += u64::from(len);
+            result.frames += frames;
+            result.bytes += bytes;
+            result.refused += taken - frames;
+            first += taken;
         }
-        if done != 0 {
-            // SAFETY: As above. These are the oldest ones: none was on its way.
-            unsafe { bindings::xsk_tx_completed(raw, done) };
-        }
-        result.has_more = count == wanted && wanted < room;
+        // If there is no room, frames are under way, whose completion polls again.
+        result.has_more = count == wanted && self.room() != 0;
         result
+    }
+
+    /// Gives `count` frames to the NIC that C has taken from users, from `first` on. Those that it
+    /// cannot send go back with the others. Returns how many it has got, and the bytes in them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::transmit`]. C must have taken so many frames, and there must be room.
+    #[inline]
+    unsafe fn put_users(
+        &mut self,
+        pool: *mut bindings::xsk_buff_pool,
+        first: usize,
+        count: usize,
+    ) -> (usize, u64) {
+        // SAFETY: By the safety requirements, the pool is there, and so is its device.
+        let syncs = unsafe { super::needs_sync(pool) };
+        let (slots, start) = (self.slots, self.next_free);
+        let mut position = start;
+        let mut bytes = 0;
+        // The last one that the NIC can send.
+        let mut last = first;
+
+        for number in first..first + count {
+            // SAFETY: By the safety requirements.
+            let desc = unsafe { taken(pool, number) };
+            let Some(len) = sendable::<F>(desc.len) else {
+                continue;
+            };
+            // SAFETY: The pool has so many bytes there. There is room.
+            unsafe {
+                let address = bindings::xsk_buff_raw_get_dma(pool, desc.addr);
+
+                if syncs {
+                    bindings::xsk_buff_raw_dma_sync_for_device(pool, address, len.into());
+                }
+                let words = F::tx_unreported(bus_address(address), len);
+                slots.write(slots.place(position), words);
+            }
+            position = position.wrapping_add(RingSlots::WORDS);
+            bytes += u64::from(len);
+            last = number;
+        }
+
+        if position == start {
+            // SAFETY: As above.
+            unsafe { self.refuse(pool, count) };
+            return (0, 0);
+        }
+        let end = position.wrapping_sub(RingSlots::WORDS);
+        let reported = end.wrapping_sub(start);
+        // The NIC was not told of it yet.
+        //
+        // SAFETY: As above.
+        unsafe {
+            let desc = taken(pool, last);
+            let address = bindings::xsk_buff_raw_get_dma(pool, desc.addr);
+            // CAST: It can be sent, so it is not more than `F::MAX_LEN`.
+            let len = desc.len as u16;
+            let words = F::tx_descriptor(bus_address(address), len, len, true);
+
+            self.slots.write(self.slots.place(end), words);
+            *self.sent(self.slots.place(start)) = Sent {
+                buff: None,
+                // CAST: Not more than `REPORTED`.
+                users: count as u32,
+                // CAST: Not more than the positions of that.
+                reported: reported as u32,
+            };
+        }
+        // INVARIANT: There was room, and the first of these descriptors has a `Sent` for all.
+        (self.newest, self.next_free) = (start, position);
+        (reported / RingSlots::WORDS + 1, bytes)
+    }
+
+    /// Gives `count` frames back to users that the NIC cannot send: with those before them, as
+    /// frames go back in their order, or at once if none is on its way.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put_users`].
+    #[cold]
+    unsafe fn refuse(&mut self, pool: *mut bindings::xsk_buff_pool, count: usize) {
+        // CAST: Not more than `REPORTED`.
+        let count = count as u32;
+
+        if self.in_use() == 0 {
+            // SAFETY: By the safety requirements. These are the oldest ones.
+            unsafe { bindings::xsk_tx_completed(pool, count) };
+        } else {
+            // SAFETY: By the safety requirements and the type invariants.
+            unsafe { self.sent(self.slots.place(self.newest)) }.users += count;
+        }
     }
 
     /// Sends a frame back, as a program has left it. Returns the number of bytes, or the frame if
@@ -315,19 +378,22 @@ impl<F: XdpFormat> TxSide<F> {
         let address = dma.wrapping_add(moved);
         // CAST: It is not more than `F::MAX_LEN`.
         let len = padded as u16;
+        let place = self.slots.place(self.next_free);
 
         // SAFETY: These bytes are within the frame, and there is room.
         unsafe {
             bindings::xsk_buff_raw_dma_sync_for_device(pool.as_raw(), address, len.into());
-            self.put(
-                address,
-                len,
-                Sent {
-                    buff: Some(frame.into_raw()),
-                    users: 0,
-                },
-            );
+            let words = F::tx_descriptor(bus_address(address), len, len, true);
+            self.slots.write(place, words);
+            *self.sent(place) = Sent {
+                buff: Some(frame.into_raw()),
+                users: 0,
+                reported: 0,
+            };
         }
+        // INVARIANT: There was room, and the descriptor has its `Sent`.
+        self.newest = self.next_free;
+        self.next_free = self.next_free.wrapping_add(RingSlots::WORDS);
         Ok(len)
     }
 }
@@ -351,6 +417,15 @@ impl<F: XdpFormat> TxSide<F> {
         // SAFETY: By the safety requirements.
         unsafe { [self.slots.first(place), self.slots.second(place)] }
     }
+}
+
+/// The length of a frame, if the NIC can send it.
+#[inline(always)]
+fn sendable<F: XdpFormat>(len: u32) -> Option<u16> {
+    let is_sendable = (u32::from(F::MIN_LEN)..=u32::from(F::MAX_LEN)).contains(&len);
+
+    // CAST: It is not more than `F::MAX_LEN`.
+    is_sendable.then_some(len as u16)
 }
 
 /// A descriptor that C has taken from the user.

@@ -86,6 +86,8 @@ pub(crate) const TX_MAX_PACKET: u32 = 15 * 1024 + 512 - 4 - 4;
 
 /// The value of `TXDCTL.WTHRESH`: each completion is written back at once. A higher one could delay
 /// the last one indefinitely.
+///
+/// In a queue in which not all packets are reported it has to be 0, as DPDK has it.
 pub(crate) const TX_WRITE_BACK: u32 = 1;
 
 /// The limits of a packet.
@@ -176,6 +178,14 @@ pub(crate) fn tx_part(address: u64, len: u16, total: u16, is_last: bool) -> [u64
         .with_const_dtyp::<DTYP_DATA>();
 
     [address, word.into_raw()]
+}
+
+/// As [`tx_part`], of a frame in one buffer that the device does not report.
+#[inline(always)]
+pub(crate) fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
+    let [address, word] = tx_part(address, len, len, true);
+
+    [address, TxData::from_raw(word).with_rs(false).into_raw()]
 }
 
 /// Returns whether the device has sent the packet whose last descriptor is `index`.
@@ -464,6 +474,10 @@ mod tests {
         assert_eq!(
             tx_part(7, 1928, 5000, true),
             [7, 5000 << 46 | 0x900_0000 | commands | 1928]
+        );
+        assert_eq!(
+            tx_unreported(7, 1500),
+            [7, 1500 << 46 | 0x100_0000 | commands | 1500]
         );
     }
 

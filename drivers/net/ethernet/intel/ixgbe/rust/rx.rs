@@ -369,11 +369,7 @@ impl<S: Source> Ring<S> {
             lro: S::LRO,
             strips: self.strips,
             tail: self.source.ring().as_rx_ring().tail() as u32,
-            xdp_tx: tx.map(|base| TxRegisters {
-                queue: self.pair.xdp_tx(),
-                base,
-                bytes: self.len.bytes(),
-            }),
+            xdp_tx: tx.map(|base| TxRegisters::new(self.pair.xdp_tx(), base, self.len.bytes())),
             xsk: false,
         }
     }

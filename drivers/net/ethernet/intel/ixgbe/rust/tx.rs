@@ -139,11 +139,7 @@ pub(crate) struct TxRing<'a> {
 impl TxRing<'_> {
     /// Returns the register values that describe the ring to the NIC.
     pub(crate) fn registers(&self) -> TxRegisters {
-        TxRegisters {
-            queue: self.pair.tx(),
-            base: self.desc.dma_address(),
-            bytes: self.desc.bytes(),
-        }
+        TxRegisters::new(self.pair.tx(), self.desc.dma_address(), self.desc.bytes())
     }
 
     /// Adds a packet to the ring, or drops it.

@@ -17,6 +17,8 @@ use crate::net::{
 pub(super) const DONE: u64 = 1;
 /// The frame goes on with the next descriptor.
 pub(super) const MORE: u64 = 2;
+/// The NIC does not report that it has sent the frame.
+pub(super) const UNREPORTED: u64 = 4;
 
 pub(super) const fn done(len: u16) -> u64 {
     (len as u64) << 32 | DONE
@@ -55,6 +57,10 @@ impl XdpFormat for Wide {
             address,
             u64::from(len) << 32 | u64::from(total - len) << 16 | more,
         ]
+    }
+
+    fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
+        [address, u64::from(len) << 32 | UNREPORTED]
     }
 
     fn is_sent(status: u64) -> bool {

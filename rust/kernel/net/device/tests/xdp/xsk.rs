@@ -13,6 +13,7 @@ use self::user::{
 
 use super::{
     super::super::Locks,
+    formats::UNREPORTED,
     nic::{
         XskJob,
         DONE, //
@@ -27,12 +28,15 @@ use crate::net::{
         RxList,
         RxOffloads, //
     },
-    xdp::xsk::{
-        XskFrame,
-        XskRefilled,
-        XskRing,
-        XskSent,
-        XskVerdict, //
+    xdp::{
+        self,
+        xsk::{
+            XskFrame,
+            XskRefilled,
+            XskRing,
+            XskSent,
+            XskVerdict, //
+        }, //
     }, //
 };
 
@@ -94,9 +98,9 @@ fn run<'p>(
 ) -> Result<XskVerdict<'p>> {
     let frame = receive(ring, index, cx)?;
 
-    Ok(ring
-        .poll(cx)?
-        .run(program.program(cx).ok_or(ENOENT)?, frame))
+    let program = program.program(cx).and_then(xdp::Program::as_bpf);
+
+    Ok(ring.poll(cx)?.run(program.ok_or(ENOENT)?, frame))
 }
 
 #[macros::kunit_tests(rust_net_xsk)]
@@ -293,14 +297,16 @@ mod cases {
         })?;
         assert_eq!(user.sent(), None);
         device.run_xsk(|ring, _, cx| {
-            // Not in its turn.
-            ring.write_back_tx(cx, 1, DONE);
+            // The last one of them is reported.
+            let words = [ring.tx_words(cx, 0), ring.tx_words(cx, 1)];
+            check(words[0][1] == 60 << 32 | UNREPORTED && words[1][1] == 1500 << 32)?;
+            ring.write_back_tx(cx, 0, DONE);
             ring.poll(cx).map(|_| ())?;
             check(ring.tx_in_use() == 2)
         })?;
         assert_eq!(user.sent(), None);
         device.run_xsk(|ring, _, cx| {
-            ring.write_back_tx(cx, 0, DONE);
+            ring.write_back_tx(cx, 1, DONE);
             ring.poll(cx).map(|_| ())?;
             check(ring.tx_in_use() == 0)
         })?;

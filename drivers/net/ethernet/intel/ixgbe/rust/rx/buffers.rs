@@ -211,6 +211,11 @@ impl XdpFormat for Xdp {
     }
 
     #[inline(always)]
+    fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
+        desc::tx_unreported(address, len)
+    }
+
+    #[inline(always)]
     fn is_sent(status: u64) -> bool {
         TxData::from_raw(status).dd()
     }

@@ -24,11 +24,14 @@ use kernel::{
         xdp::{
             xsk::{
                 XskFrame,
+                XskPolling,
                 XskPool,
                 XskRing,
                 XskVerdict, //
             },
-            Attachment, //
+            Attachment,
+            BpfProgram,
+            Program, //
         }, //
     },
     prelude::*,
@@ -167,11 +170,7 @@ impl XskQueue {
             strips: self.strips,
             // It gets its first frames when it is polled.
             tail: 0,
-            xdp_tx: Some(TxRegisters {
-                queue: self.pair.xdp_tx(),
-                base: tx,
-                bytes: self.len.bytes(),
-            }),
+            xdp_tx: Some(TxRegisters::new(self.pair.xdp_tx(), tx, self.len.bytes()).unreported()),
             xsk: true,
         }
     }
@@ -186,25 +185,46 @@ impl XskQueue {
         counters: &PollCounters,
     ) -> (usize, bool) {
         let bar = stamps.bar;
-        let wanted = Wanted::of(cx.device().features(), self.strips, false, stamps);
-        let mut list = RxList::new(cx);
-
         let had_frames = self.ring.in_use() != 0;
-        let received = self.take(cx, &mut list, wanted, cx.budget(), counters);
-        let filled = self.refill(bar, cx);
+        // Many polls are for frames of users, or for sent ones.
+        let (packets, has_drained) = if self.ring.may_have_completed(cx) {
+            self.receive(stamps, cx, counters)
+        } else {
+            // As with other rings, this does not fail.
+            let _ = self.ring.complete(cx);
+
+            (0, self.refill(bar, cx))
+        };
         // A user may give fewer frames than the ring has room for, but none at all are missed.
         if had_frames && self.ring.in_use() == 0 {
             counters.rx_no_buffer.add(1);
         }
+        let sent = self.send(bar, cx, counters);
+
+        (packets, has_drained && sent)
+    }
+
+    /// Receives up to a budget of frames, and refills the ring. Returns their number, and whether
+    /// the ring has been drained and refilled.
+    #[inline(never)]
+    fn receive(
+        &mut self,
+        stamps: RxStamps<'_>,
+        cx: &Poll<'_>,
+        counters: &PollCounters,
+    ) -> (usize, bool) {
+        let wanted = Wanted::of(cx.device().features(), self.strips, false, stamps);
+        let mut list = RxList::new(cx);
+        let received = self.take(cx, &mut list, wanted, cx.budget(), counters);
+        let filled = self.refill(stamps.bar, cx);
+
         if received.packets > 0 {
             counters.rx_packets.add(received.packets as u64);
             counters.rx_bytes.add(received.bytes);
             counters.rx_csum_good.add(received.csum_good);
         }
-        list.deliver();
-        let sent = self.send(bar, cx, counters);
-
-        (received.packets, received.has_drained && filled && sent)
+        // The list goes to the stack when this returns.
+        (received.packets, received.has_drained && filled)
     }
 
     /// Has the program see completed frames, up to `budget`.
@@ -216,76 +236,14 @@ impl XskQueue {
         budget: usize,
         counters: &PollCounters,
     ) -> Received {
-        let mut left = budget;
-        let mut bytes = 0;
-        let mut unverified = 0;
-        let mut transmitted = 0;
-        let mut transmitted_bytes = 0;
-        let mut redirected = 0;
-        let program = self.program.program(cx);
+        let program = self.program.program(cx).and_then(Program::as_bpf);
+        let is_lost = &mut self.is_lost;
+
         // As with other rings, this does not fail.
-        let Ok(mut ring) = self.ring.poll(cx) else {
+        let Ok(ring) = self.ring.poll(cx) else {
             return Received::default();
         };
-
-        ring.offer(wanted.hints());
-        while left != 0 {
-            let Some(done) = ring.next() else {
-                break;
-            };
-            let words = Words {
-                status: RxStatus::from_raw(done.status),
-                info: RxInfo::from_raw(done.info),
-            };
-            let is_rest = core::mem::replace(&mut self.is_lost, !words.status.eop());
-            let frame = match done.frame {
-                Some(frame)
-                    if words.status.is_whole()
-                        && frame.len() >= u32::from(HEADER_LEN)
-                        && !is_rest =>
-                {
-                    frame
-                }
-                // Damaged, or longer than the limit, or one that the NIC lies about.
-                _ => {
-                    frames::count_refused(words.status, counters);
-                    continue;
-                }
-            };
-
-            left -= 1;
-            bytes += u64::from(frame.len());
-            let time = wanted.take_time(words.status);
-            let verdict = match program {
-                Some(program) => ring.run(program, frame),
-                None => XskVerdict::Pass(frame),
-            };
-            unverified += 1;
-            match verdict {
-                XskVerdict::Redirected => redirected += 1,
-                XskVerdict::Pass(frame) => {
-                    if pass(frame, time, words, wanted, list, counters) {
-                        unverified -= 1;
-                    }
-                }
-                XskVerdict::Dropped => counters.rx_xdp_dropped.add(1),
-                XskVerdict::Transmitted(len) => {
-                    transmitted += 1;
-                    transmitted_bytes += u64::from(len);
-                }
-                XskVerdict::Aborted => counters.rx_xdp_aborted.add(1),
-            }
-        }
-
-        if redirected != 0 {
-            counters.rx_xdp_redirected.add(redirected);
-        }
-        if transmitted != 0 {
-            counters.rx_xdp_transmitted.add(transmitted);
-            counters.tx_packets.add(transmitted);
-            counters.tx_bytes.add(transmitted_bytes);
-        }
-        Received::of(list, counters, budget, left, bytes, unverified)
+        run(program, ring, is_lost, list, wanted, budget, counters)
     }
 
     /// Gives the NIC frames that users have given. Returns false if polling has to continue, as
@@ -335,6 +293,93 @@ impl XskQueue {
         }
         !has_more
     }
+}
+
+/// Has the program see completed frames, up to `budget`, and copies those that pass.
+// Not inlined: in a function of its own, the loop's variables stay in registers.
+#[inline(never)]
+fn run<'p>(
+    program: Option<BpfProgram<'p>>,
+    mut ring: XskPolling<'_, 'p, Xdp>,
+    was_lost: &mut bool,
+    list: &mut RxList<'_>,
+    wanted: Wanted<'_>,
+    budget: usize,
+    counters: &PollCounters,
+) -> Received {
+    let mut is_lost = *was_lost;
+    let mut left = budget;
+    let mut bytes = 0;
+    let mut good = 0;
+    let mut transmitted = 0;
+    let mut transmitted_bytes = 0;
+    // Those that were not redirected: to count the others would take a register.
+    let mut others = 0;
+
+    ring.offer(wanted.hints());
+    while left != 0 {
+        let Some(done) = ring.next() else {
+            break;
+        };
+        let words = Words {
+            status: RxStatus::from_raw(done.status),
+            info: RxInfo::from_raw(done.info),
+        };
+        let frame = match done.frame {
+            Some(frame) if words.status.is_whole() && done.len >= HEADER_LEN && !is_lost => frame,
+            frame => {
+                refuse(frame, words.status, &mut is_lost, counters);
+                continue;
+            }
+        };
+
+        left -= 1;
+        bytes += u64::from(done.len);
+        let time = wanted.take_time(words.status);
+        let verdict = match program {
+            Some(program) => ring.run(program, frame),
+            None => XskVerdict::Pass(frame),
+        };
+        match verdict {
+            XskVerdict::Redirected => continue,
+            XskVerdict::Pass(frame) => {
+                good += u64::from(pass(frame, time, words, wanted, list, counters));
+            }
+            XskVerdict::Dropped => counters.rx_xdp_dropped.add(1),
+            XskVerdict::Transmitted(len) => {
+                transmitted += 1;
+                transmitted_bytes += u64::from(len);
+            }
+            XskVerdict::Aborted => counters.rx_xdp_aborted.add(1),
+        }
+        others += 1;
+    }
+    *was_lost = is_lost;
+
+    let taken = (budget - left) as u64;
+    if taken != others {
+        counters.rx_xdp_redirected.add(taken - others);
+    }
+    if transmitted != 0 {
+        counters.rx_xdp_transmitted.add(transmitted);
+        counters.tx_packets.add(transmitted);
+        counters.tx_bytes.add(transmitted_bytes);
+    }
+    Received::of(list, counters, budget, left, bytes, taken - good)
+}
+
+/// Drops a frame that is damaged, or longer than the limit, or one that the NIC lies about.
+#[cold]
+#[inline(never)]
+fn refuse(
+    frame: Option<XskFrame<'_>>,
+    status: RxStatus,
+    is_lost: &mut bool,
+    counters: &PollCounters,
+) {
+    *is_lost = !status.eop();
+    frames::count_refused(status, counters);
+    drop(frame);
 }
 
 /// Hands a copy of a frame to the stack. Returns whether the NIC has verified its checksum.

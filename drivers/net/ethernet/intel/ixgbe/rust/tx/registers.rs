@@ -29,16 +29,32 @@ pub(crate) struct TxRegisters {
     pub(crate) queue: TxNumber,
     pub(crate) base: u64,
     pub(crate) bytes: u32,
+    /// See [`TX_WRITE_BACK`].
+    pub(crate) write_back: Bounded<u32, 7>,
 }
 
 impl TxRegisters {
+    /// Those of a ring whose packets are all reported.
+    pub(crate) fn new(queue: TxNumber, base: u64, bytes: u32) -> Self {
+        Self {
+            queue,
+            base,
+            bytes,
+            write_back: Bounded::<u32, 7>::new::<TX_WRITE_BACK>(),
+        }
+    }
+
+    /// The same, if some packets are not.
+    pub(crate) fn unreported(self) -> Self {
+        Self {
+            write_back: Bounded::<u32, 7>::new::<0>(),
+            ..self
+        }
+    }
+
     /// Those of the ring for frames that are redirected to the port.
     pub(crate) fn of_xdp(pair: Pair, ring: XdpTxAddress) -> Self {
-        Self {
-            queue: pair.xdp_xmit(),
-            base: ring.base,
-            bytes: ring.bytes,
-        }
+        Self::new(pair.xdp_xmit(), ring.base, ring.bytes)
     }
 
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.8.1).
@@ -62,7 +78,7 @@ impl TxRegisters {
             TXDCTL::zeroed()
                 .with_const_pthresh::<32>()
                 .with_const_hthresh::<1>()
-                .with_const_wthresh::<TX_WRITE_BACK>()
+                .with_wthresh(self.write_back)
                 .with_enable(true),
         );
         mmio::wait_for(
