@@ -416,6 +416,8 @@ def main():
                                  follows, no_stamp_is_taken, another_one_waits, counts,
                                  late_stamp, frame_is_lost, old_stamps, stamp_of_another,
                                  goes_on, other_speed]), args=(cfg, ))
+        # The programs after it find the port as it was.
+        configure(cfg.ifname, tx=0, rx=0)
     ksft_exit()
 
 
