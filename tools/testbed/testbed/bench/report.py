@@ -83,7 +83,7 @@ def _selftests(content: Content) -> str:
         for driver, name in selftests.DRIVERS.items()
     )
     since = ", ".join(f"{name} ({when})" for name, when in content.get("renewed", {}).items())
-    again = f"Run again since: {since}.\n" if since else ""
+    again = textwrap.fill(f"Run again since: {since}.", 100) + "\n" if since else ""
     return f"{sums}.\n{again}[selftests.md]({PROGRAMS}) has them by program, with the reasons.\n"
 
 
