@@ -172,14 +172,18 @@ class Bench:
         else:
             self.note(case=cell["case"], driver=side.driver, pair=pair, **found)
 
+    def sides_of(self, cell: dict[str, Any]) -> list[Side]:
+        """The drivers that have a case: all, unless it names some."""
+        return [side for side in self.sides if side.driver in cell.get("drivers", MODULES)]
+
     def compare(self, cell: dict[str, Any], pair: int) -> None:
         """Measure both drivers; the order changes with each pair."""
-        for side in self.sides[:: 1 if pair % 2 else -1]:
+        for side in self.sides_of(cell)[:: 1 if pair % 2 else -1]:
             self.record(cell, side, pair, self.measure(side, cell))
 
     def warm_up(self, cell: dict[str, Any], pair: int) -> None:
         """Measure once, which does not count."""
-        for side in self.sides:
+        for side in self.sides_of(cell):
             self.measure(side, cell, short=True)
 
     def attempt(self, measure: Measure, cell: dict[str, Any], pair: int) -> None:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Counts the instructions of XDP verdicts with both drivers, inside the guest.
+"""Measures XDP verdicts with both drivers, inside the guest.
 
-Marks for the insn plugin surround each case. A line of the results, in xdp.jsonl, belongs to each
-window of the plugin: the driver, the case, the frames, and those that did not do what they should.
+With pairs in the plan, drivers take turns, and in_turn.py describes the results, in xdp.jsonl.
+Without, marks for the insn plugin surround each case, and a line belongs to each window of the
+plugin: the driver, the case, the frames, and those that did not do what they should.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from forward_bench import GENERATOR, SINK, TRIES, bring_up, generate, has_carrier, warm_up
-from in_turn import MODULES, Bench, Side, main, say, wait_carrier
+from in_turn import MODULES, Bench, Figures, Side, main, processor_time, say, wait_carrier
 from senders import Wrong, run
 
 _LIBRARY = "tools/testing/selftests/drivers/net/hw/lib/py"
@@ -83,8 +85,23 @@ def routed(side: Side) -> Iterator[None]:
 
 
 @contextmanager
-def attached(side: Side, verdict: str) -> Iterator[None]:
-    """The program for a verdict at the first port of a driver, in a block."""
+def with_mtu(side: Side, mtu: int) -> Iterator[None]:
+    """Longer frames at both ports of a driver, in a block."""
+    try:
+        for port in side.ports:
+            run("ip", "link", "set", port, "mtu", str(mtu))
+        yield
+    finally:
+        for port in side.ports:
+            run("ip", "link", "set", port, "mtu", "1500")
+
+
+@contextmanager
+def attached(side: Side, verdict: str, frags: bool) -> Iterator[None]:
+    """The program for a verdict at the first port of a driver, in a block.
+
+    With frags, it can do with frames in several buffers.
+    """
     if verdict == "none":
         yield
         return
@@ -102,14 +119,19 @@ def attached(side: Side, verdict: str) -> Iterator[None]:
         try:
             if verdict == "redirect":
                 # The C driver sends such frames only with a program of its own.
-                keep(bpf.attach_xdp(keep(bpf.xdp_program(bpf.XDP_PASS)), second))
-                program = bpf.redirect_map_program(keep(bpf.devmap(second)))
+                keep(bpf.attach_xdp(keep(bpf.xdp_program(bpf.XDP_PASS, frags=frags)), second))
+                program = bpf.redirect_map_program(keep(bpf.devmap(second)), frags)
             else:
-                program = bpf.xdp_program(getattr(bpf, f"XDP_{verdict.upper()}"))
+                program = bpf.xdp_program(getattr(bpf, f"XDP_{verdict.upper()}"), frags=frags)
             keep(bpf.attach_xdp(keep(program), first))
         except OSError as error:
             raise Wrong(f"{side.driver}: {verdict}: {error}") from error
         yield
+
+
+def key(cell: dict[str, Any]) -> tuple[Any, ...]:
+    """All that cases have in common for which the ports stay as they are."""
+    return cell["verdict"], cell.get("mtu"), cell.get("chunk")
 
 
 class Xdp(Bench):
@@ -117,7 +139,9 @@ class Xdp(Bench):
 
     def set_up(self) -> None:
         """As many instructions as on a machine that does nothing else."""
-        Path("/proc/sys/net/core/bpf_jit_enable").write_text("1\n")
+        jit = Path("/proc/sys/net/core/bpf_jit_enable")
+        if jit.exists():
+            jit.write_text("1\n")
         run("sysctl", "-q", "net.ipv4.ip_forward=1")
         for side in self.sides:
             bring_up(side)
@@ -143,16 +167,36 @@ class Xdp(Bench):
                 answer = send()
         return count - int(answer["forwarded"])
 
-    def counted(self, side: Side, cell: dict[str, Any]) -> None:
-        """Count a case, in a window of its own."""
-        count = cell["frames"]
-        self.frames(side, cell, count // 10)
+    def without_loss(self, side: Side, cell: dict[str, Any], work: Callable[[], int]) -> None:
+        """Do work, which returns the number of frames that went wrong, until none does."""
         for _ in range(TRIES):
-            wrong = self.window(side, cell["case"], count, partial(self.frames, side, cell, count))
+            wrong = work()
             if not wrong:
                 return
             say(f"{side.driver}, {cell['case']}: {wrong} frames went wrong, again")
         raise Wrong(f"{side.driver}, {cell['case']}: {wrong} frames went wrong")
+
+    def measure(self, side: Side, cell: dict[str, Any], short: bool = False) -> Figures:
+        """Processor time of the guest per frame, and interrupts."""
+        count = max(cell["frames"] // 10, 1000) if short else cell["frames"]
+        found: dict[str, float] = {}
+
+        def timed() -> int:
+            interrupts, spent = side.totals("interrupts")["interrupts"], processor_time()
+            wrong = self.frames(side, cell, count)
+            found["cost"] = (processor_time() - spent) / count
+            found["interrupts"] = (side.totals("interrupts")["interrupts"] - interrupts) / count
+            return wrong
+
+        self.without_loss(side, cell, timed)
+        return found
+
+    def counted(self, side: Side, cell: dict[str, Any]) -> None:
+        """Count a case, in a window of its own."""
+        count = cell["frames"]
+        self.frames(side, cell, count // 10)
+        work = partial(self.frames, side, cell, count)
+        self.without_loss(side, cell, partial(self.window, side, cell["case"], count, work))
 
     def window(self, side: Side, case: str, count: int, work: Callable[[], int]) -> int:
         """Do work between marks."""
@@ -164,35 +208,51 @@ class Xdp(Bench):
         self.note(driver=side.driver, case=case, frames=count, wrong=wrong)
         return wrong
 
-    def verdict(self, group: dict[str, Any], side: Side) -> None:
-        """Count the cases of a verdict."""
-        verdict, chunk = group["verdict"], group.get("chunk")
-        with reflecting(side, chunk) if chunk else attached(side, verdict):
+    def group(self, cells: list[dict[str, Any]], sides: list[Side]) -> None:
+        """Measure cases of a verdict with these drivers."""
+        verdict, mtu, chunk = key(cells[0])
+        with ExitStack() as stack:
+            for side in sides:
+                if mtu:
+                    stack.enter_context(with_mtu(side, mtu))
+                stack.enter_context(reflecting(side, chunk) if chunk else
+                                    attached(side, verdict, frags=bool(mtu)))  # fmt: skip
             # A program makes the C driver take its link down.
-            wait_carrier((port, partial(has_carrier, port)) for port in side.ports)
-            if verdict in ("none", "pass"):
-                warm_up(side)
-            for cell in group["cells"]:
-                say(f"{side.driver}: {cell['case']}")
-                self.counted(side, {"verdict": verdict, **cell})
+            wait_carrier((port, partial(has_carrier, port))
+                         for side in sides for port in side.ports)  # fmt: skip
+            for side in sides:
+                if verdict in ("none", "pass"):
+                    warm_up(side)
+            for cell in cells:
+                say(f"{', '.join(side.driver for side in sides)}: {cell['case']}")
+                if "pairs" not in self.plan:
+                    self.counted(sides[0], cell)
+                    continue
+                self.attempt(self.warm_up, cell, 0)
+                for pair in range(1, self.plan["pairs"] + 1):
+                    self.attempt(self.compare, cell, pair)
 
     def run(self) -> None:
-        """Go through verdicts and drivers; a verdict that fails takes no other one with it."""
+        """Go through verdicts; one that fails takes no other one with it."""
         wait_carrier((port, partial(has_carrier, port)) for side in self.sides
                      for port in side.ports)  # fmt: skip
-        for side in self.sides:
-            # The work of the marks themselves.
-            self.window(side, "nothing", 0, self.nothing)
-        for group in self.plan["groups"]:
+        together = [self.sides]
+        if "pairs" not in self.plan:
+            together = [[side] for side in self.sides]
             for side in self.sides:
-                if side.driver not in group["drivers"]:
-                    continue
+                # The work of the marks themselves.
+                self.window(side, "nothing", 0, self.nothing)
+        for _, group in groupby(self.plan["cells"], key):
+            cells = list(group)
+            for sides in together:
+                sides = [side for side in self.sides_of(cells[0]) if side in sides]
                 try:
-                    self.verdict(group, side)
+                    if sides:
+                        self.group(cells, sides)
                 except Wrong as error:
                     say(f"failed: {error}")
-                    self.failed.add(f"{side.driver} {group['verdict']}")
-                    self.note(driver=side.driver, case=group["verdict"], failed=str(error))
+                    self.failed.add(str(error))
+                    self.note(case=cells[0]["verdict"], failed=str(error), pair=0)
 
     def nothing(self) -> int:
         """Wait as a case does."""

@@ -39,9 +39,9 @@ PARTS: Mapping[str, frozenset[str]] = {
     "ablation": frozenset({"ablation"}),
 }
 # Parts whose cases CASES= selects, with a value that selects all of them.
-WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": ""}
+WITH_CASES: Mapping[str, str] = {"forward": "", "window": "window", "tcp": "", "xdp": ""}
 # Those that a busy machine does not disturb: they count instructions.
-_COUNTS = frozenset({"insn", "xdp"})
+_COUNTS = frozenset({"insn"})
 Content = dict[str, Any]
 
 

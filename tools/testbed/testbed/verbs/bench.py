@@ -22,7 +22,7 @@ _ROUNDS = 7
 # Counts instructions, in QEMU, where other load on the machine matters little.
 _INSN = "insn"
 # Rounds of others.
-_USUAL = {_INSN: instructions.ROUNDS, xdp.BENCH: 1, ablation.BENCH: ablation.ROUNDS}
+_USUAL = {_INSN: instructions.ROUNDS, ablation.BENCH: ablation.ROUNDS}
 # Both drivers in turn, in User-Mode Linux.
 _IN_TURN = (forward.FORWARD, tcp.TCP)
 # Compares states of one kernel, which has the keys for it.
@@ -65,9 +65,10 @@ def main(env: Env) -> int:
         say(*(f"{name:<13} {text}" for name, text in BENCHES.items()))
         return 0
     both_drivers = [one for one in _IN_TURN if one.name in names]
-    if both_drivers:
+    with_cases = both_drivers + [xdp.COUNTED] * (xdp.BENCH in names)
+    if with_cases:
         # An unknown case is refused before anything is built.
-        in_turn.check(both_drivers, env.settings.text("CASES"))
+        in_turn.check(with_cases, env.settings.text("CASES"))
     rounds = env.settings.number("ROUNDS", _ROUNDS)
     rows, compared = list[Row](), list[in_turn.Measured]()
     quiet, release = True, ""
@@ -83,14 +84,16 @@ def main(env: Env) -> int:
             if _XMIT in names:
                 rows += measure.run(ready, rounds)
             quiet = _is_quiet() and quiet
-    if {_INSN, xdp.BENCH} & {*names}:
+    if _INSN in names:
         with built(env, "perf") as ready:
             release = ready.kernels["perf"].release
-            if _INSN in names:
-                rows += instructions.run(ready)
-            if xdp.BENCH in names:
-                compared.append(xdp.run(ready))
-                rows += compared[-1].rows
+            rows += instructions.run(ready)
+    if xdp.BENCH in names:
+        with built(env, UML, "perf") as ready:
+            release, quiet = ready.kernels[UML].release, _is_quiet() and quiet
+            compared.append(xdp.run(ready, rounds))
+            rows += compared[-1].rows
+            quiet = _is_quiet() and quiet
     if _MAPLE in names:
         with built(ablation.with_keys(env), UML) as ready:
             release, quiet = ready.kernels[UML].release, _is_quiet() and quiet

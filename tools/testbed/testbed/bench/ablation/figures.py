@@ -32,7 +32,8 @@ CASES = ("driver", "memory", "all")
 INTERRUPT = "an interrupt"
 # In front of the names of mechanisms that are added.
 ADDED = "added: "
-_ALONE, _MANY = "window 1", "window 256"
+# The loads that tell it.
+ALONE, MANY = "window 1", "window 256"
 # By round.
 Series = dict[int, float]
 # By case of the load and setting: of the driver as it is, and of the setting beside it.
@@ -80,7 +81,7 @@ def parse(lines: Iterable[str]) -> list[Row]:
     )
     for one in records:
         key = (one["load"], one["setting"])
-        if one["load"] == _ALONE:
+        if one["load"] == ALONE:
             continue
         # Of TCP, the cost is per KiB, and events are per MiB.
         per = 1024 if one["load"].startswith("TCP") else 1
@@ -122,14 +123,14 @@ def _added(bench: str, name: str, load: str, sides: Sides) -> Row:
 
 def interrupt(records: Iterable[Mapping[str, Any]]) -> float | None:
     """Nanoseconds of an interrupt, if packets were forwarded one at a time and together."""
-    found: dict[str, dict[int, list[tuple[float, float]]]] = {_ALONE: {}, _MANY: {}}
+    found: dict[str, dict[int, list[tuple[float, float]]]] = {ALONE: {}, MANY: {}}
     for one in records:
         if one["base"] and one["load"] in found:
             place = found[one["load"]].setdefault(one["pair"], [])
             place.append((one["cost"], one["interrupts"]))
     times = []
-    for pair in found[_ALONE].keys() & found[_MANY].keys():
-        (cost, count), many = found[_ALONE][pair][0], found[_MANY][pair]
+    for pair in found[ALONE].keys() & found[MANY].keys():
+        (cost, count), many = found[ALONE][pair][0], found[MANY][pair]
         less, fewer = (median(values) for values in zip(*many, strict=True))
         if count > fewer:
             times.append((cost - less) / (count - fewer))

@@ -104,10 +104,11 @@ def devmap(ifindex):
     return found
 
 
-def redirect_map_program(descriptor):
+def redirect_map_program(descriptor, frags=False):
     """ Load an XDP program that redirects each frame by entry 0 of a map. """
     return _load(_XDP, _op(_LOAD_MAP, 1, _OF_DESCRIPTOR, imm=descriptor) + _op(0)
-                 + _op(_MOVE, 2) + _op(_MOVE, 3) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT))
+                 + _op(_MOVE, 2) + _op(_MOVE, 3) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT),
+                 _HAS_FRAGS if frags else 0)
 
 
 def attach_xdp(program, ifindex):
