@@ -222,7 +222,7 @@ impl TxQueue {
             }
             return Ok(false);
         }
-        self.judge(device, queue, first);
+        self.judge(device, queue, first, high.rs());
         let sent = if self.broken {
             Err(Nonsense)
         } else if first.dext() {
@@ -254,7 +254,7 @@ impl TxQueue {
     }
 
     /// Shows the packet to the judge.
-    fn judge(&self, device: &Device, queue: u32, first: TxData) {
+    fn judge(&self, device: &Device, queue: u32, first: TxData, reported: bool) {
         let Some(judge) = device.judge() else {
             return;
         };
@@ -265,6 +265,7 @@ impl TxQueue {
             descriptors: self.parts,
             largest: self.largest,
             wthresh: device.regs.nth::<Txdctl>(queue).wthresh().value().into(),
+            reported,
             context: self.sent_contexts[context].then_some(self.contexts[context]),
             appends_fcs: device.regs.get::<Hlreg0>().txcrcen(),
             pads: device.regs.get::<Hlreg0>().txpaden(),

@@ -331,6 +331,9 @@ rules! {
         |p| p.advanced() && p.largest > crate::tx::MAX_BUFFER;
     /// a packet has at most 40 descriptors, less WTHRESH and 2
     Packet, "tx-descriptors", "7.2.1.1": |p| p.descriptors + p.wthresh + 2 > 40;
+    /// unless WTHRESH is 0, each packet asks for a report: descriptors are written back by their
+    /// number then, whether they ask or not
+    Packet, "tx-reports", "7.2.3.5.1": |p| p.wthresh != 0 && !p.reported;
     /// a packet has at least 17 bytes
     Packet, "tx-minimum", "7.2.1.1": |p| p.data.len() < 17;
     /// a packet that is not cut has at most 15.5 KiB

@@ -501,6 +501,7 @@ fn one_breach_is_one_rule() {
         "tx-paylen",
         "tx-buffer",
         "tx-descriptors",
+        "tx-reports",
         "tx-minimum",
         "tx-context",
         "tx-context-headers",

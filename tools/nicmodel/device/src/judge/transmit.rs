@@ -19,6 +19,8 @@ pub(crate) struct Packet<'a> {
     pub(crate) largest: usize,
     /// TXDCTL.WTHRESH of its queue.
     pub(crate) wthresh: usize,
+    /// Its last descriptor asks for a report.
+    pub(crate) reported: bool,
     /// The context that IDX names, if one was sent.
     pub(crate) context: Option<Context>,
     /// HLREG0.TXCRCEN.

@@ -136,6 +136,10 @@ const WITNESSES: &[(&str, Option<&str>)] = &[
         "tx-descriptors",
         Some("X550 7.2.1.1; DPDK ixgbe_prep_pkts()"),
     ),
+    (
+        "tx-reports",
+        Some("X550 7.2.3.5.1; DPDK ixgbe_dev_tx_queue_setup()"),
+    ),
     ("tx-minimum", Some("X550 7.2.3.2.4")),
     ("tx-maximum", Some("X550 7.2.3.2.4")),
     ("tx-context", Some("X550 7.2.2")),

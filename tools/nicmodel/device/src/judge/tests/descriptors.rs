@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 
 use arbitrary_int::{u7, u18};
 
-use super::Driver;
 use super::segmentation::Send;
+use super::{Driver, good};
 use crate::card::{TX_DATA, TX_RING, part};
 use crate::descriptor::SIZE;
 use crate::regs::bits::{Dmatxctl, Txdctl};
 use crate::regs::offset;
 use crate::testing::udp_frame;
 
-/// Sends a packet in so many descriptors, in a queue that writes back so many at a time.
-fn many(count: usize, wthresh: u8) -> BTreeSet<&'static str> {
-    let mut driver = Driver::new();
+/// A driver with a queue that writes back so many descriptors at a time.
+fn accumulating(wthresh: u8) -> Driver {
+    let driver = Driver::new();
     driver.reset();
     driver.initialise();
     driver.ring(offset::TDBAL, TX_RING);
@@ -26,6 +26,12 @@ fn many(count: usize, wthresh: u8) -> BTreeSet<&'static str> {
     let wthresh = u7::new(wthresh);
     driver.set(Txdctl::ZERO.with_enable(true).with_wthresh(wthresh));
     assert!(driver.poll::<Txdctl>(|txdctl| txdctl.enable()));
+    driver
+}
+
+/// Sends a packet in so many descriptors, in a queue that writes back so many at a time.
+fn many(count: usize, wthresh: u8) -> BTreeSet<&'static str> {
+    let mut driver = accumulating(wthresh);
     driver.card.data(TX_DATA, &udp_frame(2 * count));
     let length = u18::new(2 * count as u32);
     let high = part(2).with_ifcs(true).with_paylen(length);
@@ -35,10 +41,22 @@ fn many(count: usize, wthresh: u8) -> BTreeSet<&'static str> {
     driver.broken()
 }
 
+/// Sends packets of which the last one alone asks for a report, in such a queue.
+fn together(wthresh: u8) -> BTreeSet<&'static str> {
+    let mut driver = accumulating(wthresh);
+    driver.card.data(TX_DATA, &udp_frame(100));
+    let mut packets = [(TX_DATA, good(100).with_rs(false).raw_value()); 3];
+    packets[2].1 = good(100).raw_value();
+    driver.send(&packets);
+    assert!(driver.card.done(2));
+    driver.broken()
+}
+
 /// A way to break such a rule, if it is one.
 pub(super) fn breach(rule: &str) -> Option<BTreeSet<&'static str>> {
     match rule {
         "tx-descriptors" => Some(many(41, 0)),
+        "tx-reports" => Some(together(1)),
         "tx-buffer" => Some(Send::of(0x8000).broken()),
         _ => None,
     }
@@ -50,6 +68,14 @@ fn descriptors_that_are_written_back_together_leave_fewer_for_a_packet() {
         assert_eq!(many(most, wthresh), BTreeSet::new());
         let broken = many(most + 1, wthresh);
         assert_eq!(broken, BTreeSet::from(["tx-descriptors"]));
+    }
+}
+
+#[test]
+fn packets_are_reported_together_unless_descriptors_are_written_back_by_their_number() {
+    assert_eq!(together(0), BTreeSet::new());
+    for wthresh in [1, 8] {
+        assert_eq!(together(wthresh), BTreeSet::from(["tx-reports"]));
     }
 }
 

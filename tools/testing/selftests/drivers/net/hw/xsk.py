@@ -30,6 +30,9 @@ MODES = [KsftNamedVariant("copy", COPY), KsftNamedVariant("copy_wakeup", COPY | 
          KsftNamedVariant("zerocopy", ZEROCOPY),
          KsftNamedVariant("zerocopy_wakeup", ZEROCOPY | NEED_WAKEUP)]
 ZEROCOPIES = MODES[2:]
+# A ring with room for four groups of frames that the card reports together, and numbers of frames
+# that fill such groups or do not, some of which are more than the ring has room for.
+SHORT_RING, BATCHES = 128, (240, 33, 127, 1, 128, 95, 64)
 
 
 def _counts(cfg):
@@ -175,6 +178,29 @@ def too_short(cfg, flags):
     counts = _since(cfg, before)
     ksft_eq((counts["tx_xsk_refused"], counts["tx_xsk_frames"]), (5, 4))
     ksft_eq(port.stat("tx_dropped") - dropped_before, 5)
+
+
+@ksft_variants(ZEROCOPIES)
+@ksft_disruptive
+def short_ring(cfg, flags):
+    """ More frames than a ring has room for leave in their order, and some cannot be sent. """
+    port = cfg.ports[0]
+    ethtool(f"-G {port.ifname} rx {SHORT_RING}")
+    defer(ethtool, f"-G {port.ifname} rx 512")
+    cfg.settle()
+    sockets = _sockets(cfg, flags)
+    _program(cfg, sockets)
+    before, refused = _counts(cfg), 0
+    for count in BATCHES:
+        frames = [bytes(16) if number % 31 == 30 else _frame(cfg, 60 + number)
+                  for number in range(count)]
+        refused += count // 31
+        ksft_true(sockets[0].send(frames), "they come back in their order")
+    counts = _since(cfg, before)
+    ksft_eq((counts["tx_xsk_refused"], counts["tx_xsk_frames"]),
+            (refused, sum(BATCHES) - refused))
+    with _reflecting(sockets):
+        cfg.check_forwarded(FRAMES, 60, window=SHORT_RING - 8, **back(cfg))
 
 
 @ksft_variants(ZEROCOPIES)
@@ -481,12 +507,11 @@ def no_lro(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    run(__file__, [received, reflected, by_library, sent, too_short, passed, sent_back, dropped,
-                   not_read, no_memory, few_chunks, polled_busily, forwards_after("sockets"),
-                   bound_under_traffic, forwards_after("binding"), restarted, link_lost,
-                   owner_killed, forwards_after("killing"), too_long, longer,
-                   mtu_leaves_link, short_after_longer, no_lro,
-                   forwards_after("all")])
+    run(__file__, [received, reflected, by_library, sent, too_short, short_ring, passed,
+                   sent_back, dropped, not_read, no_memory, few_chunks, polled_busily,
+                   forwards_after("sockets"), bound_under_traffic, forwards_after("binding"),
+                   restarted, link_lost, owner_killed, forwards_after("killing"), too_long, longer,
+                   mtu_leaves_link, short_after_longer, no_lro, forwards_after("all")])
 
 
 if __name__ == "__main__":
