@@ -264,6 +264,19 @@ fn all_sent(device: &XdpDevice) -> Result<u16> {
     Ok(vector)
 }
 
+/// The number of pages that the poll function of the first queue gets without a lock.
+static CACHED: Atomic<u32> = Atomic::new(0);
+
+/// That number.
+fn cached(device: &XdpDevice) -> Result<u32> {
+    device.run(|ring, _, _, _| {
+        // SAFETY: The ring is in use.
+        CACHED.store(unsafe { (*ring.pool().as_ptr()).alloc.count }, Relaxed);
+        Ok(())
+    })?;
+    Ok(CACHED.load(Relaxed))
+}
+
 #[macros::kunit_tests(rust_net_xdp_xmit)]
 mod cases {
     use super::*;
@@ -521,6 +534,23 @@ mod cases {
         assert_eq!(counts(&device), [15, 900, 0, 0]);
         device.down();
         assert!(!device.has_pools());
+        Ok(())
+    }
+
+    #[test]
+    fn pages_of_a_queue_that_is_not_polled_take_the_lock() -> Result {
+        let (device, _program) = redirect_to_itself(3)?;
+        let before = cached(&device)?;
+        let target = ring(&device, all_sent(&device)?)?;
+        let mut sent = 0;
+
+        // SAFETY: Tests run in process context, where interrupts are enabled.
+        unsafe {
+            bindings::local_bh_disable();
+            target.complete::<Wide>(|counts| sent = counts.packets);
+            bindings::local_bh_enable();
+        }
+        assert_eq!((sent, cached(&device)?), (3, before));
         Ok(())
     }
 
