@@ -71,6 +71,9 @@ def _only(settings: Settings) -> Iterator[Rule]:
            "bisect goes alone: it changes the kernel tree that the others use")  # fmt: skip
     yield (settings.verb == "test" and settings.given("SERIES") and names != ["bisect"], "SERIES",
            "add ONLY=bisect", "only the suite bisect takes a series")  # fmt: skip
+    nodes = settings.text("NODES") != "1"
+    yield nodes and names != ["insn"], "NODES", "take ONLY=insn", "only insn has such a machine"
+    yield nodes and settings.switch("RECORD"), "RECORD", "NODES", "the record is of one node"
     yield (settings.given("CASES") and names and not {"forward", "tcp"} & {*names}, "CASES",
            "add forward or tcp to ONLY",
            "only the benchmarks forward and tcp have such cases")  # fmt: skip

@@ -198,6 +198,8 @@ class Values(unittest.TestCase):
         for name in ("forward", "tcp", "slab,tcp"):
             found = settings.read("bench", {"ONLY": name, "CASES": "1 flow"})
             self.assertEqual(found.text("CASES"), "1 flow")
+        self.assertIn("only insn", complaint("bench", ONLY="insn,xdp", NODES="2"))
+        self.assertIn("of one node", complaint("bench", ONLY="insn", NODES="2", RECORD="1"))
         self.assertIn("no script", complaint("run"))
 
     def test_the_environment_may_hold_more_than_a_verb_takes(self) -> None:

@@ -58,7 +58,8 @@ class Vm(Machine):
     def _command(self, run: Run, serial: Sequence[str]) -> list[str]:
         job, folder, model = run.job, run.folder, run.model
         config = self.kernel.config
-        memory, nodes = _MEMORY.get(config, _ENOUGH), _NODES.get(config, 1)
+        memory = _MEMORY.get(config, _ENOUGH)
+        nodes = _NODES.get(config) or self.env.settings.number("NODES")
         words = [
             *board.of(config).shared(job.accel, job.cpus, memory, nodes),
             # Before the cards that it translates for.

@@ -72,8 +72,10 @@ def _tested_fragments(config: str, tree: Path) -> Iterator[Fragment]:
 
 
 def extra_fragments(env: Env) -> list[Fragment]:
-    """The fragment of make debug, and the files of CONFIG_EXTRA."""
+    """The fragments of make debug and of NODES, and the files of CONFIG_EXTRA."""
     found = []
+    if env.settings.number("NODES") > 1:
+        found.append(_ours(env, "nodes"))
     if env.settings.verb == "debug":
         found.append(_ours(env, "gdb"))
     for name in env.settings.text("CONFIG_EXTRA").split():

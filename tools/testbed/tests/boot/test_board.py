@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-
+from testbed import settings
 from testbed.boot import bare, board, job, vm
 from testbed.build import arch, kernel
 from testbed.env import Env
@@ -20,8 +20,12 @@ def made(config: str) -> Any:
     return SimpleNamespace(config=config, image=Path("/image"))
 
 
-def command(config: str, accel: str = "tcg", words: tuple[str, ...] = ()) -> str:
-    env: Any = SimpleNamespace(clone=Path("/c"), guest_root=lambda one: Path(f"/root-{one.name}"))
+def command(config: str, accel: str = "tcg", words: tuple[str, ...] = (), nodes: str = "1") -> str:
+    env: Any = SimpleNamespace(
+        clone=Path("/c"),
+        guest_root=lambda one: Path(f"/root-{one.name}"),
+        settings=settings.read("bench", {"ONLY": "insn", "NODES": nodes}),
+    )
     one = job.Job(None, "rust", accel=accel, kernel_words=words)
     run = job.Run(env, one, Path("/log"), Path("/run"), None)
     with mock.patch.object(vm.Machine, "__init__", lambda self, *_: None):
@@ -57,6 +61,7 @@ def test_a_kernel_with_nodes_has_memory_and_processors_in_each() -> None:
         assert f"-object memory-backend-memfd,id=ram{number},size=512M,share=on " in words
         assert f"-numa node,nodeid={number},memdev=ram{number},cpus={number}-{number} " in words
     assert "-numa" not in command("perf")
+    assert "nodeid=2,memdev=ram2,cpus=2-2 " in command("perf", nodes="3")
 
 
 def test_each_node_has_a_socket() -> None:
@@ -105,8 +110,8 @@ def test_every_configuration_has_an_architecture() -> None:
 
 
 def test_a_guest_root_that_is_missing_is_a_failure(tmp_path: Path) -> None:
-    settings: Any = SimpleNamespace(internal={"SKBULK_GUEST_ARM64": str(tmp_path)})
-    env = Env(settings, tmp_path, tmp_path, tmp_path, Path("/root"), None, "", 1)
+    values: Any = SimpleNamespace(internal={"SKBULK_GUEST_ARM64": str(tmp_path)})
+    env = Env(values, tmp_path, tmp_path, tmp_path, Path("/root"), None, "", 1)
     assert env.guest_root(arch.X86) == Path("/root")
     with pytest.raises(Failure, match="arm64 guests"):
         env.guest_root(arch.ARM64)
