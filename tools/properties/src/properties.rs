@@ -18,12 +18,20 @@ fn check<S: Strategy>(values: S, property: impl Fn(S::Value))
 where
     S::Value: Debug,
 {
+    check_rarely(1, values, property);
+}
+
+/// The same, once in so many times: for values that take long.
+fn check_rarely<S: Strategy>(rarity: u32, values: S, property: impl Fn(S::Value))
+where
+    S::Value: Debug,
+{
     let config = Config {
         // Files beside the sources: the value is in the message.
         failure_persistence: None,
         ..Config::default()
     };
-    let times = config.cases.max(CASES);
+    let times = config.cases.max(CASES) / rarity;
     let found = TestRunner::new(Config {
         cases: times,
         ..config
