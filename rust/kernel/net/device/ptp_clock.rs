@@ -19,7 +19,8 @@ use crate::{
 ///
 /// The clock is there as long as the network device: it is registered before that, and ends after
 /// it. Callbacks may come at any time and concurrently, whether the device is up or down, but not
-/// while it is suspended. They are called with the lock of RCU readers held, and must not sleep.
+/// while it is suspended, and [`Self::work`] only while it is registered. They are called with the
+/// lock of RCU readers held, and must not sleep.
 ///
 /// Times are in nanoseconds since the beginning of 1970, as a rule of international atomic time
 /// (TAI): users set the clock.
@@ -45,11 +46,11 @@ pub trait PtpClockOps: Driver {
     /// Sets the time.
     fn settime<'bound>(data: Pin<&Self::Data<'bound>>, nanoseconds: u64) -> Result;
 
-    /// Does work: for the first time when the clock has been registered, and whenever
+    /// Does work: for the first time when the device has been registered, and whenever
     /// [`PtpClock::schedule_worker`] asks for it.
     ///
-    /// Returns after how many jiffies to do so again, if at all. While the device is suspended, it
-    /// is not called, and is asked for a second later.
+    /// Returns after how many jiffies to do so again, if at all. While the device is suspended, or
+    /// not registered, it is not called, and is asked for a second later.
     fn work<'bound>(data: Pin<&Self::Data<'bound>>, dev: &Device) -> Option<Jiffies>;
 }
 
@@ -177,12 +178,30 @@ impl<T: PtpClockOps> OptionalOps<T> {
     ///
     /// Must only be called by the core, for the clock of a device of driver `T`.
     unsafe extern "C" fn clock_work(info: *mut bindings::ptp_clock_info) -> c_long {
+        let work = |data: Pin<&T::Data<'static>>, dev: &Device| {
+            // Later, nobody waits for references, as the core takes one if the carrier changes.
+            if !is_registered(dev) {
+                return Err(ENODEV);
+            }
+            Ok(T::work(data, dev))
+        };
+
         // SAFETY: By the safety requirements.
-        match unsafe { Self::with_clock(info, |data, dev| Ok(T::work(data, dev))) } {
+        match unsafe { Self::with_clock(info, work) } {
             // CAST: C has a sign here, and so long a time has none.
             Ok(Some(delay)) => delay.min(c_long::MAX as Jiffies) as c_long,
             Ok(None) => -1,
             Err(_) => crate::time::msecs_to_jiffies(1_000) as c_long,
         }
     }
+}
+
+/// Whether a device is registered. If so, it is not freed before the end of those references that
+/// are taken in this section of RCU readers: unregistering it waits for both.
+fn is_registered(dev: &Device) -> bool {
+    // SAFETY: The device is valid. The state may change concurrently, hence the volatile read, of a
+    // byte.
+    let state = unsafe { (&raw const (*dev.as_raw()).reg_state).read_volatile() };
+
+    u32::from(state) == bindings::netdev_reg_state_NETREG_REGISTERED
 }

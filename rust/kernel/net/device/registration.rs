@@ -258,6 +258,9 @@ impl<T: Driver> Registration<T> {
         // SAFETY: The callbacks are for this type of private part, which is complete.
         unsafe { self.0.register() }.inspect_err(|_| inner.end_wake_up())?;
 
+        if let Some(clock) = self.2.get() {
+            clock.schedule_worker(0);
+        }
         if inner.queues() > 1 {
             device.spread_tx_queues(0..info.queues.into());
         }

@@ -77,6 +77,8 @@ struct Told {
     works: Atomic<u32>,
     /// The driver does not take the times of the system.
     forgets_system: Atomic<u32>,
+    /// The work of the clock finds a link.
+    finds_link: Atomic<u32>,
 }
 
 struct Data<'bound> {
@@ -177,8 +179,11 @@ impl PtpClockOps for Clocked {
         Ok(())
     }
 
-    fn work<'bound>(data: Pin<&Data<'bound>>, _: &Device) -> Option<Jiffies> {
+    fn work<'bound>(data: Pin<&Data<'bound>>, dev: &Device) -> Option<Jiffies> {
         data.told.works.fetch_add(1, Relaxed);
+        if data.told.finds_link.load(Relaxed) != 0 {
+            dev.carrier_on();
+        }
         None
     }
 }
@@ -233,6 +238,7 @@ impl Fixture {
                 frequency: Atomic::new(0),
                 works: Atomic::new(0),
                 forgets_system: Atomic::new(0),
+                finds_link: Atomic::new(0),
             },
             GFP_KERNEL,
         )?;
@@ -480,6 +486,29 @@ mod cases {
         device.device.registration = None;
         assert_eq!(device.told.works.load(Relaxed), 1);
         Ok(())
+    }
+
+    #[test]
+    fn work_gets_no_device_that_is_about_to_go() -> Result {
+        let device = Fixture::new()?;
+        let registration = device.device.registration.as_ref().ok_or(ENODEV)?;
+        // SAFETY: The device exists as long as the registration.
+        let references = || unsafe { bindings::netdev_refcnt_read(device.device.dev()) };
+
+        device.told.finds_link.store(1, Relaxed);
+        // As the registration does when it ends: the clock is still there.
+        assert!(registration.0.unregister());
+        assert_eq!(references(), 1);
+        device.with_info(|info| {
+            let works = device.told.works.load(Relaxed);
+            // SAFETY: The clock is registered, and has this callback.
+            let again = unsafe { (*info).do_aux_work.map(|work| work(info)) };
+            // Nobody would wait for a reference.
+            assert_eq!(references(), 1);
+            assert!(again.is_some_and(|again| again > 0));
+            assert_eq!(device.told.works.load(Relaxed), works);
+            Ok(())
+        })
     }
 
     #[test]
