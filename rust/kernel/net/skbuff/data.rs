@@ -35,15 +35,17 @@ impl SkBuff {
 
     #[inline]
     pub(crate) fn shared_info(&self) -> *mut bindings::skb_shared_info {
-        // SAFETY: `self.ptr` is valid by the type invariants.
-        let skb = unsafe { &*self.as_raw() };
+        // No reference to all of it: others may change the number of its users meanwhile.
+        let skb = self.as_raw();
 
         // `sk_buff_data_t` is an offset from `head` on 64 bit, and a pointer elsewhere.
         #[cfg(CONFIG_64BIT)]
-        // SAFETY: The shared info is at the end of the head, in the same allocation.
-        let end = unsafe { skb.head.add(skb.end as usize) };
+        // SAFETY: `self.ptr` is valid by the type invariants. The shared info is at the end of the
+        // head, in the same allocation.
+        let end = unsafe { (*skb).head.add((*skb).end as usize) };
         #[cfg(not(CONFIG_64BIT))]
-        let end = skb.end;
+        // SAFETY: As above.
+        let end = unsafe { (*skb).end };
 
         end.cast::<bindings::skb_shared_info>()
     }
