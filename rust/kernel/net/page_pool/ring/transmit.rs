@@ -392,8 +392,8 @@ impl<F: XdpFormat> Recycling<'_, '_, F> {
     /// Puts a frame on a ring, `len` bytes behind `headroom` bytes of the buffer. The NIC has to be
     /// told of it.
     ///
-    /// The buffer is the result if [there is no room](Self::can_transmit). Else the result is the
-    /// number of bytes.
+    /// The buffer is the result if [there is no room](Self::can_transmit), or if the frame is too
+    /// long. Else the result is the number of bytes.
     ///
     /// # Safety
     ///
@@ -411,7 +411,9 @@ impl<F: XdpFormat> Recycling<'_, '_, F> {
             // SAFETY: The instance is being polled, or there would be no `self`.
             unsafe { tx.complete() };
         }
-        if tx.is_full() || !self.is_ours(&buffer) {
+        // Programs can use all of a buffer. Where that is not too long, this is a constant.
+        let is_too_long = F::LAYOUT.size() > usize::from(F::MAX_LEN) && len > F::MAX_LEN;
+        if tx.is_full() || is_too_long || !self.is_ours(&buffer) {
             return Err(buffer);
         }
         if len < F::MIN_LEN {

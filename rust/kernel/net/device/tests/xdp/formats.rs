@@ -24,6 +24,9 @@ pub(super) const fn done(len: u16) -> u64 {
     (len as u64) << 32 | DONE
 }
 
+/// Less than programs can make of a buffer.
+pub(super) const MAX_LEN: u16 = 3210;
+
 macro_rules! format {
     ($name:ident, $headroom:expr) => {
         pub(super) struct $name;
@@ -44,7 +47,7 @@ macro_rules! format {
 
 impl XdpFormat for Wide {
     const MIN_LEN: u16 = 17;
-    const MAX_LEN: u16 = 9000;
+    const MAX_LEN: u16 = MAX_LEN;
 
     fn is_end(status: u64) -> bool {
         status & MORE == 0

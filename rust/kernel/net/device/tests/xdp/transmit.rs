@@ -4,6 +4,7 @@
 
 use super::{
     device,
+    formats::MAX_LEN,
     nic::{
         Wide,
         DONE, //
@@ -99,6 +100,27 @@ mod cases {
             let (words, page) = ring.tx().frame(ring, cx, 0).ok_or(ENOENT)?;
             check(words[1] == 17 << 32)?;
             check(page[256..256 + 18] == [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 0, 0, 0, 7])
+        })
+    }
+
+    #[test]
+    fn frames_that_a_program_has_made_too_long_are_dropped() -> Result {
+        let (device, _program) = device(act)?;
+
+        device.run(|ring, _, program, cx| {
+            for (index, len, is_sent) in [(0, MAX_LEN + 1, false), (1, MAX_LEN, true)] {
+                let moved = 3072 - i32::from(len);
+
+                program_acts(bindings::xdp_action_XDP_TX, [moved, 0, 0]);
+                ring.write_back(cx, index, [0, done(3072)]);
+                let mut polling = ring.poll(cx)?;
+                let received = polling.next().and_then(|received| received.buff);
+                let verdict = run(&mut polling, program, received.ok_or(ENOENT)?, cx)?;
+
+                let sent = u32::from(MAX_LEN);
+                check(matches!(verdict, Verdict::Transmitted(len) if len == sent) == is_sent)?;
+            }
+            check((ring.recycled(), ring.tx_in_use()) == (1, 1))
         })
     }
 
