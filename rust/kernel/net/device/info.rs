@@ -134,6 +134,21 @@ impl Features {
             .without(Feature::Lro)
     }
 
+    /// The features for packets with labels of MPLS, which the NIC takes for a part of the header
+    /// of the link layer. A driver that looks at packets decides whether that one is too long to
+    /// split them.
+    pub(super) const fn for_labels(self, looks: bool) -> Self {
+        let all = Self::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::ChecksumAny);
+
+        self.common(if looks {
+            all.with(Feature::Tso).with(Feature::Tso6)
+        } else {
+            all
+        })
+    }
+
     /// The set without those that need others which are not in it.
     pub(super) const fn consistent(self) -> Self {
         if self.contains(Feature::RxChecksum) {

@@ -200,6 +200,9 @@ impl<T: Driver> Registration<T> {
             dev.features = features.0;
             dev.hw_features = features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);
             dev.vlan_features = features.without_vlan().0;
+            dev.mpls_features = features
+                .for_labels(T::OPS.netdev.ndo_features_check.is_some())
+                .0;
             dev.gso_partial_features = info.tunnels.0;
             if info.tunnels.0 != 0 {
                 dev.hw_enc_features = dev.vlan_features;

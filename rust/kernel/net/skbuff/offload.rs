@@ -157,6 +157,40 @@ impl SkBuff {
         u32::from(unsafe { (*header!(self)).network_header }).wrapping_sub(self.headroom())
     }
 
+    /// [`Self::network_offset`], or the offset of the network header behind labels of MPLS.
+    pub fn unlabelled_offset(&self) -> u32 {
+        // The rest of a tag, and the type of the protocol behind it.
+        const TAG_LEN: usize = 4;
+
+        // SAFETY: `self` holds a valid packet.
+        let (protocol, inner) = unsafe {
+            let header = header!(self);
+
+            ((*header).protocol, (*header).inner_network_header)
+        };
+        let mut protocol = u16::from_be(protocol);
+        // The headers of the packet, not by skb_network_protocol(), which may move them.
+        let mut tags = self
+            .data()
+            .get(bindings::ETH_HLEN as usize..)
+            .unwrap_or(&[])
+            .chunks_exact(TAG_LEN);
+
+        while let bindings::ETH_P_8021Q | bindings::ETH_P_8021AD = u32::from(protocol) {
+            let Some(&[_, _, high, low]) = tags.next() else {
+                break;
+            };
+
+            protocol = u16::from_be_bytes([high, low]);
+        }
+        match u32::from(protocol) {
+            bindings::ETH_P_MPLS_UC | bindings::ETH_P_MPLS_MC => {
+                u32::from(inner).wrapping_sub(self.headroom())
+            }
+            _ => self.network_offset(),
+        }
+    }
+
     /// Whether the last four bytes are the check sequence of the frame, see
     /// [`Info::sender_fcs`](crate::net::device::Info::sender_fcs).
     #[inline]

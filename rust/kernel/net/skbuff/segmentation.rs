@@ -44,7 +44,7 @@ pub struct Segmentation {
     pub ipv4: bool,
     /// Number of bytes of data in each segment; the last one may have fewer. Not zero.
     pub size: u16,
-    /// Offset of the network header, the outer one in a tunnel.
+    /// Offset of the network header, the outer one in a tunnel. Labels of MPLS are in front of it.
     pub network: u32,
     /// Length of the network header. The headers of a tunnel and the inner network header follow,
     /// up to the transport header.
@@ -204,7 +204,7 @@ impl SkBuff {
             self.data(),
             gso_type,
             size,
-            self.network_offset(),
+            self.unlabelled_offset(),
             self.partial_checksum()?,
         )
     }
@@ -250,6 +250,10 @@ impl SkBuff {
 #[kunit_tests(rust_skbuff_segmentation)]
 mod tests {
     use super::*;
+    use crate::net::skbuff::{
+        set_protocol,
+        UniqueSkBuff, //
+    };
 
     const ETH: usize = 14;
 
@@ -322,6 +326,62 @@ mod tests {
         assert!(udp.is_some_and(|udp| {
             !udp.ipv4 && udp.protocol == SegmentedProtocol::Udp && udp.headers == 62
         }));
+        Ok(())
+    }
+
+    /// Makes a packet of TCP that is to be split, with labels of MPLS, and a VLAN tag in its data
+    /// if there is one.
+    fn labelled(tag: &[u8], labels: &[u8]) -> Result<SkBuff> {
+        const MPLS: [u8; 2] = [0x88, 0x47];
+        let mut skb = UniqueSkBuff::alloc(128, GFP_KERNEL)?;
+        let (network, inner) = (ETH + tag.len(), ETH + tag.len() + labels.len());
+
+        skb.put(&[0; ETH - 2])?;
+        skb.put(tag)?;
+        skb.put(&MPLS)?;
+        skb.put(labels)?;
+        skb.put(&tcp_ipv4(0)?[ETH..])?;
+        let protocol = tag.first_chunk().unwrap_or(&MPLS);
+        set_protocol(&mut skb, u16::from_ne_bytes(*protocol));
+        // SAFETY: The packet is ours. CAST: Small numbers.
+        unsafe {
+            let start = (*skb.as_raw())
+                .data
+                .offset_from_unsigned((*skb.as_raw()).head);
+            let header = &raw mut (*skb.as_raw()).__bindgen_anon_4.__bindgen_anon_1;
+            let header = header.cast::<bindings::sk_buff__bindgen_ty_4__bindgen_ty_1>();
+            let csum = &mut (*header).__bindgen_anon_1.__bindgen_anon_1;
+
+            csum.csum_start = (start + inner + 20) as u16;
+            csum.csum_offset = TCP_CHECKSUM;
+            (*header).set_ip_summed(bindings::CHECKSUM_PARTIAL as u8);
+            (*header).mac_header = start as u16;
+            (*header).network_header = (start + network) as u16;
+            (*header).inner_network_header = (start + inner) as u16;
+            (*skb.as_raw()).mac_len = network as u16;
+            (*skb.shared_info()).gso_size = 1448;
+            (*skb.shared_info()).gso_type = TCP_IPV4;
+        }
+        Ok(SkBuff::from(skb))
+    }
+
+    #[test]
+    fn labels_are_in_front_of_the_network_header() -> Result {
+        const TAG: &[u8] = &[0x81, 0, 0, 5];
+        // One that looks like an IP header of this version.
+        const LABELS: &[u8] = &[0x45, 0, 0, 64, 0, 0, 0x11, 64];
+
+        for (tag, labels) in [(&[][..], &LABELS[..4]), (&[], LABELS), (TAG, LABELS)] {
+            let skb = labelled(tag, labels)?;
+            let network = (ETH + tag.len() + labels.len()) as u32;
+            let found = skb.segmentation().ok_or(EINVAL)?;
+
+            assert_eq!(
+                (found.network, found.network_len, found.headers),
+                (network, 20, network + 52)
+            );
+            assert_eq!(skb.network_offset(), network - labels.len() as u32);
+        }
         Ok(())
     }
 

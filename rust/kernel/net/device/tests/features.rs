@@ -201,6 +201,31 @@ mod cases {
     }
 
     #[test]
+    fn packets_with_labels_keep_some_features() -> Result {
+        let device = Fixture::new(1)?;
+        let all = Features::NONE
+            .with(Feature::ScatterGather)
+            .with(Feature::ChecksumAny)
+            .with(Feature::Tso)
+            .with(Feature::Tso6);
+        // SAFETY: The device is registered.
+        let (features, labels) = unsafe {
+            let dev = &*device.dev();
+            (dev.features, dev.mpls_features)
+        };
+
+        // The core adds one.
+        let always = Features::NONE.with(Feature::ScatterGather);
+        assert_eq!(labels, features & all.0 | always.0);
+        // A driver that does not look at packets, and features of no use for them.
+        let without = all.without(Feature::Tso).without(Feature::Tso6);
+        let more = all.with(Feature::Uso).with(Feature::VlanInsert);
+        assert_eq!(more.for_labels(false), without);
+        assert_eq!(more.for_labels(true), all);
+        Ok(())
+    }
+
+    #[test]
     fn identifications_of_inner_headers_stay() -> Result {
         let device = Fixture::new(1)?;
         let tso = Features::NONE

@@ -72,6 +72,7 @@ const TYPE_IPV6: u32 = 4 << 16;
 const ETH_TYPE: usize = 12;
 const ETH_TAG: usize = 14;
 const VLAN: u16 = 0x8100;
+const MPLS: [u16; 2] = [0x8847, 0x8848];
 
 /// Chooses the packets of a transmit queue that are sampled.
 pub(crate) struct Sampler {
@@ -159,6 +160,7 @@ impl Flow {
         };
         // The flexible bytes are those of the type, where a tag has its own.
         let (flexible, tag) = match (tag, half(data, ETH_TYPE)?) {
+            (_, labels) if MPLS.contains(&labels) => return None,
             (Some(tag), _) => (VLAN, tag),
             (None, VLAN) => (VLAN, half(data, ETH_TAG)?),
             (None, other) => (other, 0),
@@ -342,6 +344,12 @@ mod tests {
         data[ETH + 9] = TCP;
         data[ETH] = 0x55;
         assert_eq!(answering(&data, ETH, 20, None), None);
+        // A label that looks like the first word of an IP header.
+        data[ETH] = 0x45;
+        data[ETH_TYPE..ETH].copy_from_slice(&[0x88, 0x47]);
+        for tag in [None, Some(5)] {
+            assert_eq!(answering(&data, ETH, 20, tag), None);
+        }
     }
 
     #[test]

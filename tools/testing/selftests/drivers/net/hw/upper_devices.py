@@ -28,7 +28,7 @@ from lib.py import EthtoolFamily, KsftNamedVariant, KsftSkipEx, NetNS, NetNSEnte
 from lib.py import cmd, defer, ip, ksft_eq, ksft_exit, ksft_ge, ksft_gt, ksft_pr, ksft_run
 from lib.py import ksft_variants
 from lib.py.peer import PeerEnv
-from lib.py.support import Task, insert_module, is_emulated, make_room, netdev_stat
+from lib.py.support import Task, driver_stats, insert_module, is_emulated, make_room, netdev_stat
 from lib.py.support import remove_module, wait_until
 from flow_rules import channels, set_channels
 from segmentation import ETH_HLEN, NEEDS_CSUM, GSO, TCP_ACK, build_packet, send_to_split
@@ -428,7 +428,7 @@ def _labels(dev, address, ns):
 
 
 def mpls(cfg):
-    """ Packets with a label of MPLS arrive. """
+    """ Packets with a label of MPLS arrive, and the device splits them. """
     for module in ("mpls_router", "mpls_iptunnel", "mpls_gso"):
         with contextlib.suppress(CmdExitFailure):
             insert_module(module)
@@ -440,7 +440,12 @@ def mpls(cfg):
         ip(f"route add {address}/32 encap mpls {LABEL} via {gateway} dev {dev} src {own} mtu 1400",
            ns=ns)
         defer(ip, f"route del {address}/32", ns=ns)
+    before = driver_stats(cfg.ifname)
     streams([(ns, address) for ns, _, address, _ in ends])
+    # Other drivers have no such counter.
+    if "tx_gso_packets" in before:
+        ksft_ge(driver_stats(cfg.ifname)["tx_gso_packets"] - before["tx_gso_packets"],
+                SIZE // 200_000, "packets split by the device")
 
 
 def _sent_by_class(cfg):
