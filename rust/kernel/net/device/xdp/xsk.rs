@@ -99,8 +99,17 @@ impl<T: XskOps> OptionalOps<T> {
         queue: u32,
         _flags: u32,
     ) -> c_int {
-        // SAFETY: By the safety requirements.
-        from_result(|| unsafe { wake(dev, queue) }.map(|()| 0))
+        from_result(|| {
+            // SAFETY: By the safety requirements.
+            let inner = unsafe { ops::inner::<T>(dev) };
+
+            // Nothing takes frames from users then, who would wait for them without end.
+            if !T::attachment(inner.data().get_ref()).is_in_use() {
+                return Err(ENXIO);
+            }
+            // SAFETY: By the safety requirements.
+            unsafe { wake(dev, queue) }.map(|()| 0)
+        })
     }
 }
 

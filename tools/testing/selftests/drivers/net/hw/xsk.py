@@ -7,6 +7,7 @@ them. Sockets come and go under traffic.
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import struct
@@ -21,7 +22,7 @@ from lib.py.bpf import XDP_DROP, XDP_PASS, XDP_TX, put_socket, socket_map, socke
 from lib.py.nicmodel import forwards_after
 from lib.py.support import Task, driver_stats, restart_rx_queue, rounds, wait_until
 from xdp_verdicts import ETH_P_TEST, FRAMES, PEER, attach_for_now, attached, back
-from xdp_verdicts import carrier_changes, check_sent_back, run
+from xdp_verdicts import carrier_changes, check_sent_back, detach, run
 
 # The greatest MTU with which a frame with two tags fits into a short chunk.
 MAX_MTU = 1766
@@ -163,6 +164,19 @@ def sent(cfg, flags):
         ksft_true(sock.send([_frame(cfg, 60 + number) for number in range(count)]),
                   "they come back in their order")
     ksft_ge(port.stat("tx_packets") - before, 172)
+
+
+@ksft_variants(ZEROCOPIES)
+def sent_without_program(cfg, flags):
+    """ A socket on a port without a program learns that nothing is sent; with one, it is. """
+    sock = _sockets(cfg, flags, 1)[0]
+    for _ in range(2):
+        with ksft_raises(OSError) as raised:
+            sock.call()
+        ksft_eq(raised.exception.errno, errno.ENXIO)
+        _program(cfg, [])
+        ksft_true(sock.send([_frame(cfg, 60)]), "the frame is sent")
+        detach(cfg.ports[0])
 
 
 @ksft_variants(ZEROCOPIES)
@@ -507,11 +521,12 @@ def no_lro(cfg):
 def main():
     """ Ksft boiler plate main """
 
-    run(__file__, [received, reflected, by_library, sent, too_short, short_ring, passed,
-                   sent_back, dropped, not_read, no_memory, few_chunks, polled_busily,
-                   forwards_after("sockets"), bound_under_traffic, forwards_after("binding"),
-                   restarted, link_lost, owner_killed, forwards_after("killing"), too_long, longer,
-                   mtu_leaves_link, short_after_longer, no_lro, forwards_after("all")])
+    run(__file__, [received, reflected, by_library, sent, sent_without_program, too_short,
+                   short_ring, passed, sent_back, dropped, not_read, no_memory, few_chunks,
+                   polled_busily, forwards_after("sockets"), bound_under_traffic,
+                   forwards_after("binding"), restarted, link_lost, owner_killed,
+                   forwards_after("killing"), too_long, longer, mtu_leaves_link,
+                   short_after_longer, no_lro, forwards_after("all")])
 
 
 if __name__ == "__main__":

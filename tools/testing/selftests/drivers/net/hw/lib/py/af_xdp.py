@@ -135,10 +135,14 @@ class XdpSocket:
                               (_SO_BUSY_POLL_BUDGET, 64)):
             self._sock.setsockopt(socket.SOL_SOCKET, option, value)
 
+    def call(self):
+        """ Ask the kernel to send. """
+        self._sock.send(b"", socket.MSG_DONTWAIT)
+
     def kick(self):
-        """ Have the kernel send. """
+        """ The same, whatever it answers. """
         with contextlib.suppress(BlockingIOError, OSError):
-            self._sock.send(b"", socket.MSG_DONTWAIT)
+            self.call()
 
     def wait(self, seconds=0.02):
         """ Wait until there is a frame, or until the time is over. """
