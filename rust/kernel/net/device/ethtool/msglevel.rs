@@ -21,6 +21,10 @@ pub enum MsgClass {
     Hardware = bindings::NETIF_MSG_HW_BIT,
 }
 
+/// All of them.
+const KINDS: u32 =
+    1 << MsgClass::Link as u32 | 1 << MsgClass::TxError as u32 | 1 << MsgClass::Hardware as u32;
+
 /// The kinds of messages that a driver logs now, see [`MsgLevelOps::msglevel`].
 ///
 /// # Examples
@@ -90,7 +94,16 @@ impl<T: MsgLevelOps> OptionalOps<T> {
         // SAFETY: The core calls us for a registered device.
         let inner = unsafe { ops::inner::<T>(dev) };
 
-        // Bits without a kind stay as they are, for users to find them again.
-        T::msglevel(inner.data().get_ref()).0.store(bits, Relaxed);
+        T::msglevel(inner.data().get_ref())
+            .0
+            .store(bits & KINDS, Relaxed);
+        // This callback cannot fail: users see what they got, and find the reason in the log.
+        if bits & !KINDS != 0 {
+            crate::netdev_notice!(
+                inner.dev(),
+                "msglvl: no messages of kind {:#x}\n",
+                bits & !KINDS
+            );
+        }
     }
 }

@@ -198,6 +198,16 @@ def messages(cfg):
     ksft_eq(_link_messages(cfg), 0)
 
 
+def messages_of_no_kind(cfg):
+    """ A kind of which there are no messages cannot be chosen, and the log says so. """
+    kinds = _says(cfg)
+    defer(ethtool, f"-s {cfg.ifname} msglvl drv off pktdata off")
+    before = len(kernel_log())
+    ethtool(f"-s {cfg.ifname} msglvl drv on pktdata on")
+    ksft_eq(_says(cfg), kinds)
+    ksft_in("no messages of kind 0x1001", kernel_log()[before:])
+
+
 def _moderation(cfg):
     return ethtool(f"-c {cfg.ifname}", json=True)[0]
 
@@ -494,12 +504,12 @@ def main():
                      why="the layout of the dump is that of ixgbe_rust") as cfg:
         cfg.netnl = NetdevFamily()
         ksft_run(judged([set_up, registers, stays_asleep, eeprom, eeprom_words, identify, link,
-                         link_as_it_is, link_refused, messages, moderation_adapts,
-                         moderation_fixed, moderation_survives, moderation_refused,
-                         moderation_that_adapts_is_not_set, pause, pause_refused,
-                         channels_refused, two_queues, pause_or_drop, rss_spreads, rss_table,
-                         rss_table_survives, rss_refused, rx_hash, one_queue, queue_stats,
-                         forwards_after("settings")]), args=(cfg, ))
+                         link_as_it_is, link_refused, messages, messages_of_no_kind,
+                         moderation_adapts, moderation_fixed, moderation_survives,
+                         moderation_refused, moderation_that_adapts_is_not_set, pause,
+                         pause_refused, channels_refused, two_queues, pause_or_drop, rss_spreads,
+                         rss_table, rss_table_survives, rss_refused, rx_hash, one_queue,
+                         queue_stats, forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
 
 
