@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+
 from testbed import settings
 from testbed.boot import bare, board, job, vm
 from testbed.build import arch, kernel

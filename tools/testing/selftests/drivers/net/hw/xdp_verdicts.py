@@ -134,6 +134,15 @@ def passed_jumbo(cfg):
     cfg.check_forwarded(FRAMES, MAX_MTU + 14)
 
 
+def in_the_stack(cfg):
+    """ A program of the stack sees frames that the driver has made packets of. """
+    cfg.settle()
+    defer(ip, f"link set {cfg.ifname} xdpgeneric off")
+    for action, came in ((XDP_PASS, FRAMES), (XDP_DROP, 0), (XDP_PASS, FRAMES)):
+        ip(f"-force link set {cfg.ifname} xdpgeneric pinned {cfg.programs.add(action)}")
+        ksft_eq(cfg.generate(FRAMES, drain_ms=200, stall_ms=200)["forwarded"], came)
+
+
 def back(cfg):
     """ Return the fields of a request for frames that leave by the port that they come in by. """
     port = cfg.ports[0]
@@ -487,16 +496,18 @@ def run(path, cases, drivers=("ixgbe_rust", )):
             ksft_run(judged(cases), args=(cfg, ))
         finally:
             cfg.programs.close()
+            for port in cfg.ports:
+                cmd(f"ethtool -L {port.ifname} combined 1", fail=False)
     ksft_exit()
 
 
 def main():
     """ Ksft boiler plate main """
 
-    run(__file__, [refused, passed, passed_jumbo, moved, metadata, tag_kept, hints, sent_back,
-                   restarted_while_sending, link_lost_while_sending, closed_while_sending,
-                   lost_is_counted, forwards_after("sending"), redirected, target_goes_away,
-                   forwards_after("redirecting"), replaced_without_loss,
+    run(__file__, [refused, passed, passed_jumbo, in_the_stack, moved, metadata, tag_kept, hints,
+                   sent_back, restarted_while_sending, link_lost_while_sending,
+                   closed_while_sending, lost_is_counted, forwards_after("sending"), redirected,
+                   target_goes_away, forwards_after("redirecting"), replaced_without_loss,
                    forwards_after("replacing"), attached_under_traffic,
                    traffic_intact("attaching"), forwards_after("attaching"),
                    settings_with_a_program, detached_with_longer_frames, too_long, no_lro,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .cable import Cable
 from .control_line import NicModel, NicModelError
-from .judge import judged
+from .judge import judged, looks_away
 from ..support import insert_module, ip_batch, netdev_stat, pages_back
 from ..support import remove_module, skip_program, wait_until
 
@@ -167,6 +167,10 @@ class Card:
     def judged(cases):
         """ Return the cases such that each fails if the driver breaks a rule in it. """
         return judged(cases)
+
+    def unjudged(self):
+        """ Have the judge look away from what no driver may do. """
+        return looks_away(self.model)
 
     def close(self):
         """
