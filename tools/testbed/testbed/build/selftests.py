@@ -19,7 +19,7 @@ from testbed.source import tree
 
 # The folders of tools/testing/selftests that are built and installed.
 TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "ptp", "tc-testing")
-# Builds xskxceiver of selftests/bpf, and has scripts that run it. The makefile of that folder
+# Builds programs of selftests/bpf, and has scripts that run them. The makefile of that folder
 # builds libbpf, bpftool and hundreds of other programs.
 BPF = "tools/testbed/guest/bpf"
 _LIST = "kselftest-list.txt"
@@ -31,7 +31,8 @@ _INPUTS = (
     f"{_SELFTESTS}/kselftest_harness.h", "tools/net/ynl", "tools/lib/bpf", "tools/include",
     "tools/scripts", "Documentation/netlink", "include/uapi", "arch/x86/include/uapi",
     *(f"{_SELFTESTS}/bpf/{name}" for name in ("xskxceiver.c", "xsk.c", "prog_tests/test_xsk.c",
-                                              "progs/xsk_xdp_progs.c")),
+                                              "progs/xsk_xdp_progs.c", "xdp_features.c",
+                                              "progs/xdp_features.c")),
 )  # fmt: skip
 # Installed without a build: a change of one compiles nothing.
 _SCRIPTS = (".py", ".sh", ".json")

@@ -57,9 +57,11 @@ _PEER = Setting("peer", ports=2, cpus=8)
 _PAIRS = Setting("pairs", ports=7, cpus=2)
 # As the first, with CPUs that have no queue, for RPS.
 _VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
-# As the second, for xskxceiver, which needs nothing that other guests do not have.
-_CABLE = Setting("pairs-cable", ports=2, cpus=2, config=UML)
-_SETTINGS = (_PEER, _PAIRS, _CABLE, _VM)
+# As the second, for BPF programs: those that need nothing that other guests do not have, and those
+# at tracepoints.
+_BPF = Setting("pairs-bpf", ports=2, cpus=2, config=UML)
+_BPF_VM = Setting("pairs-bpf-vm", ports=2, cpus=2, config=SELFTESTS_VM)
+_SETTINGS = (_PEER, _PAIRS, _BPF, _VM, _BPF_VM)
 _IN_VM = {name for name, _ in rows(Path(__file__).with_name("in_qemu.txt"), 2)}
 
 
@@ -76,11 +78,13 @@ def strayed(names: Sequence[str]) -> list[str]:
 
 def setting(selftests: Selftests, program: str) -> Setting:
     """The setup for a program, as in drivers/net/README.rst."""
+    if program.startswith("bpf/"):
+        return _BPF_VM if program in _IN_VM else _BPF
     if program in _IN_VM:
         return _VM
     path = selftests.folder / program
     if path.suffix == ".sh" and "DRIVER_TEST_CONFORMANT" not in path.read_text():
-        return _CABLE if program.startswith("bpf/") else _PAIRS
+        return _PAIRS
     return _PEER
 
 

@@ -47,8 +47,14 @@ class Run(unittest.TestCase):
             for name in ("a.py", "pairs.sh", "peer.sh")
         }
         self.assertEqual(names, {"a.py": "peer", "pairs.sh": "pairs", "peer.sh": "peer"})
-        name = boots.setting(self.selftests, "bpf/xskxceiver-zc.sh").name
-        self.assertEqual(name, "pairs-cable")
+
+    def test_bpf_programs_take_interfaces_too(self) -> None:
+        names = {
+            name: boots.setting(self.selftests, f"bpf/{name}.sh").name
+            for name in ("xskxceiver-zc", "xdp_features")
+        }
+        wanted = {"xskxceiver-zc": "pairs-bpf", "xdp_features": "pairs-bpf-vm"}
+        self.assertEqual(names, wanted)
 
     def ready(self) -> Any:
         env = SimpleNamespace(clone=self.clone, out=self.top, logs=self.top)
