@@ -19,8 +19,8 @@ from testbed.source import tree
 
 # The folders of tools/testing/selftests that are built and installed.
 TARGETS = ("drivers/net", "drivers/net/hw", "net/lib", "net", "ptp", "tc-testing")
-# Builds programs of selftests/bpf, and has scripts that run them. The makefile of that folder
-# builds libbpf, bpftool and hundreds of other programs.
+# Builds programs of selftests/bpf, and has scripts that run them and xdp-tools. The makefile of
+# that folder builds libbpf, bpftool and hundreds of other programs.
 BPF = "tools/testbed/guest/bpf"
 _LIST = "kselftest-list.txt"
 _SELFTESTS = "tools/testing/selftests"

@@ -34,6 +34,13 @@ _CALL_BPFTRACE = """#!/bin/sh
 at=/mnt/job/bpftrace/usr
 LD_LIBRARY_PATH=$at/lib/x86_64-linux-gnu:$at/lib/llvm-19/lib exec $at/bin/bpftrace "$@"
 """
+# From a newer Debian: those of the build root's ask for tracepoints that Linux 7.3 has no more.
+_XDP_TOOLS = ("xdp-tools", "libxdp1")
+_CALL_XDP_TOOL = """#!/bin/sh
+at=/mnt/job/xdp-tools/usr
+lib=$at/lib/x86_64-linux-gnu
+LD_LIBRARY_PATH=$lib LIBXDP_OBJECT_PATH=$lib/bpf exec $at/sbin/${0##*/} "$@"
+"""
 _MARK = re.compile(r"skbulk: (begin|end) (\S+)\r?$")
 
 
@@ -59,8 +66,8 @@ _PAIRS = Setting("pairs", ports=7, cpus=2)
 _VM = Setting("vm", ports=2, cpus=6, config=SELFTESTS_VM, directed=4)
 # As the second, for BPF programs: those that need nothing that other guests do not have, and those
 # at tracepoints.
-_BPF = Setting("pairs-bpf", ports=2, cpus=2, config=UML)
-_BPF_VM = Setting("pairs-bpf-vm", ports=2, cpus=2, config=SELFTESTS_VM)
+_BPF = Setting("pairs-bpf", ports=4, cpus=2, config=UML)
+_BPF_VM = Setting("pairs-bpf-vm", ports=4, cpus=2, config=SELFTESTS_VM)
 _SETTINGS = (_PEER, _PAIRS, _BPF, _VM, _BPF_VM)
 _IN_VM = {name for name, _ in rows(Path(__file__).with_name("in_qemu.txt"), 2)}
 
@@ -186,6 +193,12 @@ def _bring_programs(env: Env, one: Setting, share: Path) -> None:
         shutil.copytree(debian.unpacked(env, "bpftrace", _BPFTRACE, debian.OWN), share / "bpftrace")
         (folder / "bpftrace").write_text(_CALL_BPFTRACE)
         (folder / "bpftrace").chmod(0o755)
+    if one in (_BPF, _BPF_VM):
+        tools = debian.unpacked(env, "xdp-tools", _XDP_TOOLS)
+        shutil.copytree(tools, share / "xdp-tools", symlinks=True)
+        for tool in (tools / "usr/sbin").iterdir():
+            (folder / tool.name).write_text(_CALL_XDP_TOOL)
+            (folder / tool.name).chmod(0o755)
     # It has JSON for channels and rings.
     ethtool = debian.unpacked(env, "ethtool", ("ethtool",)) / "usr/sbin/ethtool"
     shutil.copy2(ethtool, folder / "ethtool")

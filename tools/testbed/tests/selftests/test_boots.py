@@ -51,10 +51,10 @@ class Run(unittest.TestCase):
     def test_bpf_programs_take_interfaces_too(self) -> None:
         names = {
             name: boots.setting(self.selftests, f"bpf/{name}.sh").name
-            for name in ("xskxceiver-zc", "xdp_features")
+            for name in ("xskxceiver-zc", "xdp-forward", "xdp-bench", "xdp_features")
         }
-        wanted = {"xskxceiver-zc": "pairs-bpf", "xdp_features": "pairs-bpf-vm"}
-        self.assertEqual(names, wanted)
+        in_uml, in_vm = [*names.values()][:2], [*names.values()][2:]
+        self.assertEqual((in_uml, in_vm), (["pairs-bpf"] * 2, ["pairs-bpf-vm"] * 2))
 
     def ready(self) -> Any:
         env = SimpleNamespace(clone=self.clone, out=self.top, logs=self.top)
@@ -98,6 +98,20 @@ class Run(unittest.TestCase):
         # For its interrupts; for its JIT.
         for name in ("hw/irq.py", "xdp.py", "hw/xdp_metadata.py", "hw/xsk_reconfig.py"):
             self.assertEqual(boots.setting(self.selftests, f"drivers/net/{name}").name, "vm")
+
+    def test_programs_that_are_not_in_the_build_root_come_with_the_run(self) -> None:
+        unpacked = self.top / "unpacked/usr/sbin"
+        unpacked.mkdir(parents=True)
+        for name in ("xdp-bench", "ethtool"):
+            (unpacked / name).touch(0o755)
+        share = self.top / "share"
+        share.mkdir()
+        one = boots.setting(self.selftests, "bpf/xdp-bench.sh")
+        with mock.patch.object(boots.debian, "unpacked", return_value=self.top / "unpacked"):
+            boots._bring_programs(self.ready().env, one, share)
+        self.assertTrue((share / "xdp-tools/usr/sbin/xdp-bench").exists())
+        # Its libraries are not the guest's.
+        self.assertIn("exec $at/sbin/${0##*/}", (share / "bin/xdp-bench").read_text())
 
     def test_after_a_guest_that_dies_the_others_have_their_turn(self) -> None:
         turns: list[list[str]] = []
