@@ -33,6 +33,29 @@ rust_helper_xsk_pool_get_rx_frame_size(struct xsk_buff_pool *pool)
 	return xsk_pool_get_rx_frame_size(pool);
 }
 
+/*
+ * That of a frame in several buffers, whose list is in the first one; 0 if the
+ * user does not take such frames, or if there is no room.
+ */
+__rust_helper u32
+rust_helper_xsk_pool_get_rx_part_size(struct xsk_buff_pool *pool)
+{
+#ifdef CONFIG_XDP_SOCKETS
+	u32 size = __xsk_pool_get_rx_frame_size(pool);
+	u32 tailroom = xsk_pool_get_tailroom(true);
+
+	if (pool->umem->flags & XDP_UMEM_SG_FLAG && size > tailroom)
+		return ALIGN_DOWN(size - tailroom, 128);
+#endif
+	return 0;
+}
+
+__rust_helper u32
+rust_helper_xsk_pool_get_rx_frag_step(struct xsk_buff_pool *pool)
+{
+	return xsk_pool_get_rx_frag_step(pool);
+}
+
 __rust_helper u32 rust_helper_xsk_buff_alloc_batch(struct xsk_buff_pool *pool,
 						   struct xdp_buff **xdp, u32 max)
 {
@@ -57,6 +80,47 @@ __rust_helper dma_addr_t rust_helper_xsk_buff_xdp_get_dma(struct xdp_buff *xdp)
 __rust_helper void rust_helper_xsk_buff_dma_sync_for_cpu(struct xdp_buff *xdp)
 {
 	xsk_buff_dma_sync_for_cpu(xdp);
+}
+
+/*
+ * As xsk_buff_add_frag(), which reads the number of fragments from the chunk:
+ * the user may write there. This one is told that, and the bytes in all.
+ */
+__rust_helper void rust_helper_xsk_buff_put_frag(struct xdp_buff *head,
+						 struct xdp_buff *xdp,
+						 u32 number, u32 bytes)
+{
+#ifdef CONFIG_XDP_SOCKETS
+	struct skb_shared_info *info = xdp_get_shared_info_from_buff(head);
+	struct xdp_buff_xsk *frag = container_of(xdp, struct xdp_buff_xsk, xdp);
+
+	__skb_fill_netmem_desc_noacc(info, number, virt_to_netmem(xdp->data),
+				     offset_in_page(xdp->data),
+				     xdp->data_end - xdp->data);
+	info->nr_frags = number + 1;
+	info->xdp_frags_size = bytes;
+	info->xdp_frags_truesize = (number + 1) * xdp->frame_sz;
+	xdp_buff_set_frags_flag(head);
+	list_add_tail(&frag->list_node, &frag->pool->xskb_list);
+#endif
+}
+
+/* Whether it is on a list: of a pool, or of a frame in several buffers. */
+__rust_helper bool rust_helper_xsk_buff_is_listed(struct xdp_buff *xdp)
+{
+#ifdef CONFIG_XDP_SOCKETS
+	struct xdp_buff_xsk *buff = container_of(xdp, struct xdp_buff_xsk, xdp);
+
+	return !list_empty(&buff->list_node);
+#else
+	return false;
+#endif
+}
+
+__rust_helper struct xdp_buff *
+rust_helper_xsk_buff_get_frag(const struct xdp_buff *first)
+{
+	return xsk_buff_get_frag(first);
 }
 
 __rust_helper dma_addr_t

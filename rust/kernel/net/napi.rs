@@ -76,7 +76,10 @@ pub use self::forward::Port;
 pub(crate) use self::owned::NapiOwned;
 pub use self::scheduler::Scheduler;
 #[cfg(CONFIG_PAGE_POOL)]
-pub use self::xsk_pool::XskPool;
+pub use self::xsk_pool::{
+    XskPool,
+    XskRoom, //
+};
 
 /// The result of a poll function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

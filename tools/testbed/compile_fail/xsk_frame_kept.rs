@@ -10,6 +10,7 @@ use kernel::net::{
     xdp::{
         xsk::{
             XskFrame,
+            XskNext,
             XskRing, //
         },
         XdpFormat, //
@@ -25,7 +26,8 @@ pub fn poll<F: XdpFormat>(poller: &mut Poller<'_, F>, cx: &Poll<'_>) {
     let Ok(mut ring) = poller.ring.poll(cx) else {
         return;
     };
-    let frame = ring.next().and_then(|done| done.frame);
-    //~ let _ = (&poller.kept, frame);
-    poller.kept = frame;
+    if let Some(XskNext::One(done)) = ring.next() {
+        //~ let _ = (&poller.kept, done.frame);
+        poller.kept = done.frame;
+    }
 }

@@ -71,6 +71,8 @@ pub struct OptionalOps<T> {
     /// Its safety requirement: the device is one of driver `T`. C keeps the pool until it is
     /// unbound, or until binding it has failed.
     pub(super) setup_xsk: Option<SetupXsk>,
+    /// The most descriptors of a frame in memory of users; 0 if there are no such frames.
+    pub(super) max_xsk_parts: u32,
     /// The exclusion with the lowest limit, if there is any.
     ///
     /// Its safety requirement: the device is one of driver `T`.
@@ -102,6 +104,7 @@ impl<T> OptionalOps<T> {
         complete_xdp: None,
         finish_xdp: None,
         setup_xsk: None,
+        max_xsk_parts: 0,
         exclusion: None,
         restart_rx: None,
         arm_wake_up: None,

@@ -196,6 +196,9 @@ impl<T: Driver> Registration<T> {
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.xdp_features = T::OPS.xdp_features;
+            if T::OPS.max_xsk_parts != 0 {
+                dev.xdp_zc_max_segs = T::OPS.max_xsk_parts;
+            }
             dev.xdp_metadata_ops = T::OPS.xdp_hints.map_or(ptr::null(), ptr::from_ref);
             dev.features = features.0;
             dev.hw_features = features.union(info.features_off).0 & !(1 << Feature::HighDma as u32);

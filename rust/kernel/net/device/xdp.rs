@@ -155,6 +155,7 @@ impl<T: XdpOps> OptionalOps<T> {
             }
             // SAFETY: By the safety requirements.
             unsafe { attachment.replace(setup.prog) };
+            inner.orphans.take_parts(!attachment.is_for_one_buffer());
             if setup.prog.is_null() {
                 xsk::without_program(inner, &mut locks);
             }
@@ -183,16 +184,28 @@ fn prepare<T: XdpOps>(
     if dev.features().contains(Feature::Lro) {
         return Err(extack.refuse(EINVAL, c"LRO is on"));
     }
+    let took_parts = !attachment.is_for_one_buffer();
+    if !takes_fragments {
+        inner.orphans.take_parts(false);
+        if let Err(error) = inner.check_mtu(dev.mtu()) {
+            inner.orphans.take_parts(took_parts);
+            return Err(extack.refuse(error, c"memory of AF_XDP has shorter buffers than the MTU"));
+        }
+    }
     let was_in_use = attachment.is_in_use();
     attachment.expect(true);
     inner.orphans.use_pools(true);
     let result = restart_queues(inner, locks, || {
+        inner.orphans.take_parts(took_parts);
         if !was_in_use {
             attachment.expect(false);
             inner.orphans.use_pools(false);
         }
     });
     attachment.expect(false);
+    if result.is_err() {
+        inner.orphans.take_parts(took_parts);
+    }
     if result.is_err() && !attachment.is_in_use() {
         xsk::without_program(inner, locks);
     }

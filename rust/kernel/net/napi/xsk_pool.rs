@@ -30,6 +30,21 @@ use core::{
 /// The pool syncs what needs that, not the mapping.
 const MAPPING: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
 
+/// The room for received frames in the memory of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XskRoom {
+    /// The number of bytes of a frame in one buffer.
+    pub whole: u32,
+    /// The number of bytes in each buffer of a frame in several ones, up to [`Self::PARTS`], if the
+    /// user and the program of the device take such frames.
+    pub part: Option<u32>,
+}
+
+impl XskRoom {
+    /// The most buffers of a frame: the first one, and those that it has room to list.
+    pub const PARTS: u32 = 1 + bindings::MAX_SKB_FRAGS;
+}
+
 /// The frames of a user's sockets, which are bound to a queue: `struct xsk_buff_pool` in C.
 ///
 /// A driver finds it by [`Napi::xsk_pool`](super::Napi::xsk_pool) when it makes a receive ring. To
@@ -41,15 +56,18 @@ const MAPPING: c_ulong = bindings::DMA_ATTR_SKIP_CPU_SYNC as c_ulong;
 ///   It is set to false with the lock of the device's operations held, when no ring is in use by
 ///   an instance that is enabled.
 /// - `rings` is the number of rings with this pool. It does not grow when `takes_rings` is false.
+///   `rings_of_parts` are those of them that were made when `takes_parts` was true.
 /// - If there are rings when the pool goes, `kept` has the memory until there are none.
 #[pin_data]
 pub struct XskPool {
     raw: NonNull<bindings::xsk_buff_pool>,
     dev: *mut bindings::net_device,
     queue: u16,
-    frame_len: u32,
+    room: XskRoom,
     rings: Atomic<u32>,
+    rings_of_parts: Atomic<u32>,
     takes_rings: Atomic<bool>,
+    takes_parts: Atomic<bool>,
     is_there: Atomic<bool>,
     #[pin]
     kept: Mutex<Option<Kept>>,
@@ -65,7 +83,7 @@ unsafe impl Send for XskPool {}
 unsafe impl Sync for XskPool {}
 
 impl XskPool {
-    /// Takes over a pool of frames of `frame_len` bytes that is about to be bound to a queue.
+    /// Takes over a pool with this room in its frames that is about to be bound to a queue.
     ///
     /// # Safety
     ///
@@ -74,16 +92,18 @@ impl XskPool {
         raw: NonNull<bindings::xsk_buff_pool>,
         dev: *mut bindings::net_device,
         queue: u16,
-        frame_len: u32,
+        room: XskRoom,
     ) -> Result<Arc<Self>> {
         // INVARIANT: By the safety requirements. There is no ring.
         let this = pin_init!(Self {
             raw,
             dev,
             queue,
-            frame_len,
+            room,
             rings: Atomic::new(0),
+            rings_of_parts: Atomic::new(0),
             takes_rings: Atomic::new(false),
+            takes_parts: Atomic::new(true),
             is_there: Atomic::new(true),
             kept <- Mutex::new(None, KEPT, static_lock_class!()),
         });
@@ -111,9 +131,22 @@ impl XskPool {
         unsafe { bindings::xsk_pool_dma_unmap(self.as_raw(), MAPPING) };
     }
 
-    /// The number of bytes of a frame that the NIC may write.
-    pub fn frame_len(&self) -> u32 {
-        self.frame_len
+    /// The room for frames that the NIC receives. It changes with the program of the device, for
+    /// rings that are made after that.
+    pub fn room(&self) -> XskRoom {
+        XskRoom {
+            part: self.room.part.filter(|_| self.takes_parts.load(Relaxed)),
+            ..self.room
+        }
+    }
+
+    /// The most descriptors of a frame of the user.
+    pub(in crate::net) fn sent_parts(&self) -> u32 {
+        if self.room.part.is_some() {
+            XskRoom::PARTS
+        } else {
+            1
+        }
     }
 
     /// The pool, for those who know that it is there.
@@ -127,18 +160,31 @@ impl XskPool {
         self.is_there.load(Relaxed)
     }
 
-    /// Counts a ring of that queue, which is about to be made. Fails if the pool is bound to
-    /// another one, or is about to go. With the lock of the device's operations held.
-    pub(super) fn add_ring(&self, dev: *mut bindings::net_device, queue: u16) -> Result {
+    /// Counts a ring of that queue, which is about to be made, for frames with this room. Fails if
+    /// the pool is bound to another queue, or is about to go. With the lock of the device's
+    /// operations held.
+    pub(super) fn add_ring(
+        &self,
+        dev: *mut bindings::net_device,
+        queue: u16,
+        room: XskRoom,
+    ) -> Result {
         if !self.takes_rings.load(Relaxed) || dev != self.dev || queue != self.queue {
             return Err(EINVAL);
+        }
+        if room.part.is_some() {
+            self.rings_of_parts.fetch_add(1, Relaxed);
         }
         self.rings.fetch_add(1, Relaxed);
         Ok(())
     }
 
-    /// A ring is gone. Process context; if the pool is not there any more, with RTNL held.
-    pub(in crate::net) fn remove_ring(&self) {
+    /// A ring with this room is gone. Process context; if the pool is not there any more, with RTNL
+    /// held.
+    pub(in crate::net) fn remove_ring(&self, room: XskRoom) {
+        if room.part.is_some() {
+            self.rings_of_parts.fetch_sub(1, Relaxed);
+        }
         if self.rings.fetch_sub(1, Relaxed) == 1 {
             // Dropped when the lock is not held.
             let _kept = self.kept.lock().take();
@@ -153,6 +199,20 @@ impl XskPool {
     /// Whether it takes rings. With the lock of the device's operations held.
     pub(super) fn takes_rings(&self) -> bool {
         self.takes_rings.load(Relaxed)
+    }
+
+    /// Whether it has a ring that is as the program of the device wants it.
+    pub(super) fn has_ring(&self) -> bool {
+        let is_for_others =
+            !self.takes_parts.load(Relaxed) && self.rings_of_parts.load(Relaxed) != 0;
+
+        self.rings() != 0 && !is_for_others
+    }
+
+    /// Has rings take frames in several buffers from now on, or not, if the user takes them. With
+    /// the lock of the device's operations held.
+    pub(in crate::net) fn take_parts(&self, takes_parts: bool) {
+        self.takes_parts.store(takes_parts, Relaxed);
     }
 
     /// Takes rings from now on, or not. With the lock of the device's operations held.

@@ -5,7 +5,8 @@
 use super::{
     Napi,
     Orphans,
-    XskPool, //
+    XskPool,
+    XskRoom, //
 };
 
 use crate::{
@@ -44,9 +45,16 @@ impl Orphans {
         }
     }
 
+    /// Has pools take frames in several buffers from now on, or not: see [`XskPool::take_parts`].
+    pub(in crate::net) fn take_parts(&self, takes_parts: bool) {
+        for (_, pool) in &self.objects.lock().pools {
+            pool.take_parts(takes_parts);
+        }
+    }
+
     /// Whether a queue lacks the ring of its pool, if pools are in use.
     pub(in crate::net) fn lacks_ring(&self, queue: u16) -> bool {
-        self.pool(queue).is_some_and(|pool| pool.rings() == 0)
+        self.pool(queue).is_some_and(|pool| !pool.has_ring())
     }
 
     /// A queue whose pool has rings.
@@ -65,12 +73,16 @@ impl Orphans {
         pools.remove(place).ok().map(|(_, pool)| pool)
     }
 
-    /// The number of bytes of the shortest frames of all pools, if there are any.
-    pub(in crate::net) fn frame_len(&self) -> Option<u32> {
-        let objects = self.objects.lock();
-        let lens = objects.pools.iter().map(|(_, pool)| pool.frame_len());
+    /// Whether there are pools.
+    pub(in crate::net) fn has_pools(&self) -> bool {
+        !self.objects.lock().pools.is_empty()
+    }
 
-        lens.min()
+    /// The least MTU of those that a function finds for the room of each pool, if there are any.
+    pub(in crate::net) fn max_mtu(&self, of: impl Fn(XskRoom) -> u32) -> Option<u32> {
+        let objects = self.objects.lock();
+
+        objects.pools.iter().map(|(_, pool)| of(pool.room())).min()
     }
 }
 
@@ -85,11 +97,11 @@ impl Napi {
 
     /// Counts a ring of this instance, which is about to be made with a pool: see
     /// [`XskPool::add_ring`].
-    pub(in crate::net) fn add_xsk_ring(&self, pool: &XskPool) -> Result {
+    pub(in crate::net) fn add_xsk_ring(&self, pool: &XskPool, room: XskRoom) -> Result {
         // SAFETY: By the type invariants, the instance was added to a device.
         let dev = unsafe { (*self.as_raw()).dev };
 
-        pool.add_ring(dev, self.queue().ok_or(EINVAL)?)
+        pool.add_ring(dev, self.queue().ok_or(EINVAL)?, room)
     }
 
     /// The number of its queue.

@@ -16,6 +16,14 @@
 //! frame: an [`XskFrame`] is a pointer, and its bytes can be copied, by C, as they are by then.
 //! A length or an address that counts was checked in memory of the kernel.
 //!
+//! # Frames in several buffers
+//!
+//! The kernel's list of the buffers is that of the pool, for one frame at a time: so such a frame
+//! is taken from the ring, seen by a program, and gone or copied, in one call
+//! ([`XskPolling::take_other`]). C has a second list, for functions that programs call, as
+//! `bpf_xdp_adjust_tail()`: it is at the end of the first buffer, where the user may write. Nothing
+//! here reads that list, and what C has made of it is checked.
+//!
 //! # Lifetimes
 //!
 //! * A pool is C's, from when it is bound until it is unbound. Unbinding cannot fail, as the user's
@@ -28,18 +36,26 @@
 //! * An [`XskFrame`] does not outlive the poll. It goes back to the pool when it is dropped, and
 //!   not to the ring: C may have taken it back before, when a socket had no room for it.
 
+mod copy;
 mod frame;
+mod parts;
 mod polling;
 mod ring;
+mod several;
 mod tx;
 
 use crate::bindings;
 
-pub use crate::net::napi::XskPool;
+pub use crate::net::napi::{
+    XskPool,
+    XskRoom, //
+};
 
 pub use self::{
+    copy::XskCopy,
     frame::XskFrame,
     polling::{
+        XskNext,
         XskPolling,
         XskReceived,
         XskVerdict, //
@@ -48,6 +64,7 @@ pub use self::{
         XskRefilled,
         XskRing, //
     },
+    several::XskOther,
     tx::XskSent, //
 };
 

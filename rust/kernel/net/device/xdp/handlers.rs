@@ -83,7 +83,7 @@ pub(super) unsafe fn setup<T: XdpOps>(
         if attachment.is_in_use() {
             return Err(extack.refuse(EBUSY, c"there is a program, or a handler"));
         }
-        if inner.orphans.frame_len().is_some() {
+        if inner.orphans.has_pools() {
             return Err(extack.refuse(EBUSY, c"a queue has memory of users"));
         }
         prepare(inner, false, extack, locks)?;

@@ -18,7 +18,10 @@ use super::{
     XdpOps, //
 };
 
-use crate::net::napi::XskPool;
+use crate::net::napi::{
+    XskPool,
+    XskRoom, //
+};
 
 use core::ptr::NonNull;
 
@@ -29,16 +32,26 @@ use core::ptr::NonNull;
 ///
 /// [`XskRing`]: crate::net::xdp::xsk::XskRing
 pub trait XskOps: XdpOps + QueueMgmtOps {
-    /// The greatest MTU with which each frame that is received fits into one of so many bytes, of
-    /// a user; 0 if there is none.
-    fn max_mtu(frame_len: u32) -> u32;
+    /// The most descriptors of a frame of a user that the NIC sends.
+    const MAX_PARTS: u32;
+
+    /// The greatest MTU with which there is room for each frame that is received; 0 if there is
+    /// none.
+    fn max_mtu(room: XskRoom) -> u32;
 }
 
 impl<T: XskOps> OptionalOps<T> {
     /// Adds the callbacks of [`XskOps`], beside those of [`XdpOps`].
     pub const fn xsk(mut self) -> Self {
         self.netdev.ndo_xsk_wakeup = Some(Self::xsk_wakeup);
+        const {
+            assert!(
+                T::MAX_PARTS >= XskRoom::PARTS,
+                "users send as long frames as they receive"
+            );
+        };
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
+        self.max_xsk_parts = XskRoom::PARTS;
         self.setup_xsk = Some(Self::setup_xsk);
         self.exclusion = Some(Self::excluded_by_pool);
         self
@@ -57,9 +70,9 @@ impl<T: XskOps> OptionalOps<T> {
                 Self::excluded_by_program(dev),
             )
         };
-        let by_pool = inner.orphans.frame_len().map(|len| Exclusion {
+        let by_pool = inner.orphans.max_mtu(T::max_mtu).map(|max_mtu| Exclusion {
             by: c"memory of AF_XDP",
-            max_mtu: T::max_mtu(len),
+            max_mtu,
         });
 
         [by_pool, by_program]
@@ -154,9 +167,10 @@ unsafe fn bind<T: XskOps>(
     locks: &mut Locks<'static>,
 ) -> Result {
     let dev = inner.dev();
+    let attachment = T::attachment(inner.data().get_ref());
 
     inner.check_reachable()?;
-    if T::attachment(inner.data().get_ref()).has_hook() {
+    if attachment.has_hook() {
         crate::netdev_err!(
             dev,
             "no AF_XDP without copies: a module handles the frames\n"
@@ -168,14 +182,21 @@ unsafe fn bind<T: XskOps>(
         return Err(EINVAL);
     }
     // SAFETY: By the safety requirements.
-    let frame_len = unsafe { bindings::xsk_pool_get_rx_frame_size(raw.as_ptr()) };
+    let room = unsafe { room(raw) };
     // SAFETY: As above; it is mapped next.
-    let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, frame_len)? };
-    let max_mtu = T::max_mtu(frame_len);
+    let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, room)? };
+    pool.take_parts(!attachment.is_for_one_buffer());
+    let max_mtu = T::max_mtu(pool.room());
     if dev.mtu() > max_mtu {
+        let why = match (room.part, pool.room().part) {
+            (None, _) => c"frames in one buffer",
+            (_, None) => c"a program without xdp.frags",
+            _ => c"frames in several buffers",
+        };
         crate::netdev_err!(
             dev,
-            "no AF_XDP with {frame_len} bytes in a frame and an MTU above {max_mtu}\n"
+            "no AF_XDP with {} bytes in a buffer, {why}, and an MTU above {max_mtu}\n",
+            room.whole
         );
         return Err(EINVAL);
     }
@@ -200,6 +221,26 @@ unsafe fn bind<T: XskOps>(
         Ok(())
     });
     result.inspect_err(|_| unbind(inner, queue, locks))
+}
+
+/// The room in the frames of a pool.
+///
+/// # Safety
+///
+/// It must be valid.
+unsafe fn room(pool: NonNull<bindings::xsk_buff_pool>) -> XskRoom {
+    let pool = pool.as_ptr();
+
+    // SAFETY: By the safety requirements.
+    unsafe {
+        let whole = bindings::xsk_pool_get_rx_frame_size(pool);
+        let part = bindings::xsk_pool_get_rx_part_size(pool);
+
+        XskRoom {
+            whole,
+            part: (part != 0).then_some(part),
+        }
+    }
 }
 
 /// Unbinds the pool of a queue, if it has one.

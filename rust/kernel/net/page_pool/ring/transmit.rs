@@ -66,6 +66,13 @@ pub trait XdpFormat: RxFormat {
     /// goes on with the next descriptor.
     fn is_end(status: u64) -> bool;
 
+    /// Whether a received frame is as most are: in one buffer, and not damaged. Others take a
+    /// longer way, where memory is that of users.
+    #[inline(always)]
+    fn is_ordinary(status: u64) -> bool {
+        Self::is_end(status)
+    }
+
     /// The descriptor of a part of a frame, in one buffer: `len` bytes at an address, of `total`
     /// ones. If the part is the last, it has the NIC report when it has sent the frame.
     fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2];

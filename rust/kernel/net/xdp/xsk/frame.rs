@@ -5,16 +5,7 @@
 use crate::{
     bindings,
     net::{
-        napi::{
-            self,
-            Poll, //
-        },
-        rx_list::{
-            Protocol,
-            RxList,
-            RxOffloads, //
-        },
-        skbuff::UniqueSkBuff,
+        napi,
         xdp::{
             frame::XdpFrame,
             hints::{
@@ -110,16 +101,36 @@ impl<'p> XskFrame<'p> {
         offered: Hints,
         syncs: bool,
     ) {
-        let buff = self.buff.as_ptr();
-        let behind = buff.cast::<Chunk>();
+        // SAFETY: By the safety requirements.
+        unsafe { self.set_size(len, syncs) };
+        self.describe(words, offered);
+    }
 
-        // SAFETY: By the type invariants and the safety requirements. There is room for that in
-        // front of what C has behind it.
+    /// The NIC has received `len` bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::received`].
+    #[inline(always)]
+    pub(super) unsafe fn set_size(&mut self, len: u16, syncs: bool) {
+        let buff = self.buff.as_ptr();
+
+        // SAFETY: By the type invariants and the safety requirements.
         unsafe {
             bindings::xsk_buff_set_size(buff, len.into());
             if syncs {
                 bindings::xsk_buff_dma_sync_for_cpu(buff);
             }
+        }
+    }
+
+    /// Lets a program have hints of the frame, whose descriptor has these words.
+    #[inline(always)]
+    pub(super) fn describe(&mut self, words: [u64; 2], offered: Hints) {
+        let behind = self.buff.as_ptr().cast::<Chunk>();
+
+        // SAFETY: By the type invariants. There is room for that in front of what C has behind it.
+        unsafe {
             (&raw mut (*behind).cb)
                 .cast::<Behind>()
                 .write(Behind { words, offered });
@@ -154,7 +165,7 @@ impl<'p> XskFrame<'p> {
 
     /// The bytes in front of the frame that are metadata, and those of the frame.
     #[inline]
-    fn lens(&self) -> (usize, usize) {
+    pub(super) fn lens(&self) -> (usize, usize) {
         let buff = self.buff.as_ptr();
 
         // SAFETY: By the type invariants. C has kept the ends of the frame within it.
@@ -174,55 +185,22 @@ impl<'p> XskFrame<'p> {
         self.lens().1 as u32
     }
 
-    /// Copies it into an SKB, with metadata in front of the Ethernet header, if there is any.
-    ///
-    /// Returns [`None`] if there is no memory for that.
-    pub(in crate::net) fn into_skb(self, cx: &Poll<'_>) -> Option<UniqueSkBuff> {
-        let (meta, len) = self.lens();
-        // CAST: They are within a frame.
-        let (meta, total) = (meta as c_uint, (meta + len) as c_uint);
-        // SAFETY: `cx` proves that this is the poll function of the instance.
-        let skb = unsafe { bindings::napi_alloc_skb(cx.napi().as_raw(), total) };
-        let skb = NonNull::new(skb)?;
-        let raw = skb.as_ptr();
+    /// The number of bytes from an address in the frame to its end, if both are within its memory:
+    /// they may be what the user has made of them.
+    pub(super) fn len_from(&self, start: *mut c_void) -> Option<usize> {
+        let buff = self.buff.as_ptr();
+        // SAFETY: By the type invariants. All `struct xdp_buff` have these fields.
+        let (room, end, size) = unsafe {
+            (
+                (*buff).data_hard_start.addr(),
+                (*buff).data_end.addr(),
+                (*buff).__bindgen_anon_1.__bindgen_anon_1.frame_sz,
+            )
+        };
+        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+        let is_within = room <= start.addr() && end <= room.wrapping_add(size as usize);
 
-        // SAFETY: The SKB is new and ours alone, with room for so many bytes. They are within the
-        // frame, and C copies them as they are by now.
-        unsafe {
-            bindings::skb_put(raw, total);
-            bindings::skb_store_bits(raw, 0, (*self.buff.as_ptr()).data_meta, total as c_int);
-            if meta != 0 {
-                // CAST: There are 252 bytes of metadata at most.
-                bindings::skb_metadata_set(raw, meta as u8);
-                bindings::skb_pull(raw, meta);
-            }
-            Some(UniqueSkBuff::from_new(skb))
-        }
-    }
-}
-
-impl RxList<'_> {
-    /// Puts a copy of a frame on the list that a program has let pass, with the time of the NIC's
-    /// clock at which it was received, in nanoseconds, if it has one. See [`Self::push_buffer`].
-    pub fn push_xsk(
-        &mut self,
-        frame: XskFrame<'_>,
-        time: Option<u64>,
-        protocol: Protocol,
-        verified: bool,
-        offloads: RxOffloads,
-    ) {
-        let (_, len) = frame.lens();
-
-        match frame.into_skb(self.poll()) {
-            Some(mut skb) => {
-                if let Some(time) = time {
-                    skb.set_timestamp(time);
-                }
-                self.push_built(skb, protocol, verified, offloads);
-            }
-            None => self.lose_one(len, verified),
-        }
+        end.checked_sub(start.addr()).filter(|_| is_within)
     }
 }
 

@@ -12,7 +12,10 @@ use crate::{
     bindings,
     net::{
         napi::Poll,
-        queue::RingSlots,
+        queue::{
+            Place,
+            RingSlots, //
+        },
         xdp::{
             frame::XdpFrame,
             hints::Hints,
@@ -43,13 +46,21 @@ impl<F: XdpFormat> XskRing<F> {
         let syncs = unsafe { needs_sync(self.pool.as_raw()) };
         // INVARIANT: As above.
         Ok(XskPolling {
-            frame_len: self.pool.frame_len(),
+            lens: self.room.whole.saturating_sub(bindings::ETH_HLEN - 1),
             ring: self,
             cx,
             offered: Hints::default(),
             syncs,
         })
     }
+}
+
+/// The next frame of a ring, or the way to take it.
+pub enum XskNext<'p> {
+    /// The descriptor of a frame in one buffer.
+    One(XskReceived<'p>),
+    /// A frame that is not as most are, which was not taken: see [`XskPolling::take_other`].
+    Other,
 }
 
 /// A descriptor that the NIC has completed.
@@ -60,15 +71,16 @@ pub struct XskReceived<'p> {
     pub status: u64,
     /// The number of bytes, if there is a frame.
     pub len: u16,
-    /// The frame; [`None`] if the length was zero or more than the NIC may write.
+    /// The frame; [`None`] if the length was less than that of an Ethernet header, or more than the
+    /// NIC may write.
     pub frame: Option<XskFrame<'p>>,
 }
 
 /// The decision of a program on a frame, with what is left of that.
 #[must_use = "a frame that is to pass would be dropped"]
-pub enum XskVerdict<'p> {
+pub enum XskVerdict<T> {
     /// It goes to the stack.
-    Pass(XskFrame<'p>),
+    Pass(T),
     /// It was dropped.
     Dropped,
     /// It leaves by the device that has received it, with so many bytes. The NIC has to be told:
@@ -85,14 +97,14 @@ pub enum XskVerdict<'p> {
 ///
 /// # Invariants
 ///
-/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll. `syncs` and
-/// `frame_len` are those of its pool.
+/// The instance of `ring` is being polled, longer than `'p`, and not by netpoll. `syncs` is that of
+/// its pool, and `lens` the number of lengths, from that of a header on, that its frames can have.
 pub struct XskPolling<'a, 'p, F: XdpFormat> {
-    ring: &'a mut XskRing<F>,
-    cx: &'p Poll<'p>,
-    offered: Hints,
-    syncs: bool,
-    frame_len: u32,
+    pub(super) ring: &'a mut XskRing<F>,
+    pub(super) cx: &'p Poll<'p>,
+    pub(super) offered: Hints,
+    pub(super) syncs: bool,
+    lens: u32,
 }
 
 impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
@@ -103,14 +115,15 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         self.offered = hints;
     }
 
-    /// Takes the next descriptor, if the NIC is done with it.
+    /// Takes the next descriptor, if the NIC is done with it. A frame that is not in one buffer, or
+    /// that is damaged, is left to [`Self::take_other`].
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would be borrowed by a `for` loop"
     )]
     #[inline(always)]
-    pub fn next(&mut self) -> Option<XskReceived<'p>> {
-        let ring = &mut *self.ring;
+    pub fn next(&mut self) -> Option<XskNext<'p>> {
+        let ring = &*self.ring;
         let place = ring.slots.place(ring.next_done);
 
         // SAFETY: By the type invariants, the instance has the memory.
@@ -118,9 +131,44 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         if status & F::DONE == 0 {
             return None;
         }
+        if !F::is_ordinary(status) || ring.is_lost {
+            return Some(XskNext::Other);
+        }
+        let (mut frame, info, status) = self.take(place, status)?;
+        let len = F::len(status);
+
+        // One comparison: what is less than a header wraps.
+        if u32::from(len).wrapping_sub(bindings::ETH_HLEN) >= self.lens {
+            refuse(frame);
+            return Some(XskNext::One(XskReceived {
+                info,
+                status,
+                len: 0,
+                frame: None,
+            }));
+        }
+        // SAFETY: Just checked, and the descriptor is done.
+        unsafe { frame.received(len, [info, status], self.offered, self.syncs) };
+        Some(XskNext::One(XskReceived {
+            info,
+            status,
+            len,
+            frame: Some(frame),
+        }))
+    }
+
+    /// Takes the frame of the next descriptor, whose second word is `status`, with both words. If
+    /// the NIC is not done with it, there is none.
+    #[inline(always)]
+    pub(super) fn take(&mut self, place: Place, status: u64) -> Option<(XskFrame<'p>, u64, u64)> {
+        let ring = &mut *self.ring;
+
+        if status & F::DONE == 0 {
+            return None;
+        }
         // A descriptor that the NIC does not own has no frame: this is an old done bit.
         //
-        // SAFETY: As above.
+        // SAFETY: By the type invariants, the instance has the memory.
         let buff = unsafe { ring.held(place) }.take()?;
         // The NIC wrote the first word and the frame before the second word.
         barrier::dma_mb(barrier::Read);
@@ -135,32 +183,16 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         // INVARIANT: It has no frame.
         ring.next_done = ring.next_done.wrapping_add(RingSlots::WORDS);
         // SAFETY: It is of the pool of this ring, which has given it up.
-        let mut frame = unsafe { XskFrame::new(buff) };
-        let len = F::len(status);
-
-        // One comparison: zero wraps.
-        if u32::from(len).wrapping_sub(1) >= self.frame_len {
-            refuse(frame);
-            return Some(XskReceived {
-                info,
-                status,
-                len: 0,
-                frame: None,
-            });
-        }
-        // SAFETY: Just checked, and the descriptor is done.
-        unsafe { frame.received(len, [info, status], self.offered, self.syncs) };
-        Some(XskReceived {
-            info,
-            status,
-            len,
-            frame: Some(frame),
-        })
+        Some((unsafe { XskFrame::new(buff) }, info, status))
     }
 
     /// Has a program decide on a frame, and does what it wants.
     #[inline(always)]
-    pub fn run(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+    pub fn run(
+        &mut self,
+        program: BpfProgram<'p>,
+        frame: XskFrame<'p>,
+    ) -> XskVerdict<XskFrame<'p>> {
         // SAFETY: The program is valid. This is the poll function of an instance, and not netpoll:
         // so bottom halves are disabled, and the core has set the context of programs that
         // redirect. The frame is ours, as far as it is not the user's.
@@ -183,7 +215,7 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
         program: BpfProgram<'p>,
         frame: XskFrame<'p>,
         action: bindings::xdp_action,
-    ) -> XskVerdict<'p> {
+    ) -> XskVerdict<XskFrame<'p>> {
         match action {
             bindings::xdp_action_XDP_PASS => XskVerdict::Pass(frame),
             bindings::xdp_action_XDP_DROP => XskVerdict::Dropped,
@@ -194,7 +226,11 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
 
     /// Redirects a frame: to a socket, or a copy to another device or CPU.
     #[inline(always)]
-    fn redirect(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+    fn redirect(
+        &mut self,
+        program: BpfProgram<'p>,
+        frame: XskFrame<'p>,
+    ) -> XskVerdict<XskFrame<'p>> {
         // SAFETY: This is a poll function, with the context of programs that redirect.
         let map = unsafe { (*bindings::bpf_net_ctx_get_ri()).map_type };
         let is_redirected = if map == bindings::bpf_map_type_BPF_MAP_TYPE_XSKMAP {
@@ -263,7 +299,11 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
     }
 
     /// Sends a frame back, as the program has left it.
-    fn send_back(&mut self, program: BpfProgram<'p>, frame: XskFrame<'p>) -> XskVerdict<'p> {
+    fn send_back(
+        &mut self,
+        program: BpfProgram<'p>,
+        frame: XskFrame<'p>,
+    ) -> XskVerdict<XskFrame<'p>> {
         let XskRing { tx, pool, .. } = &mut *self.ring;
 
         // SAFETY: By the type invariants. The frame is of the pool of a ring that is being polled,
@@ -279,7 +319,11 @@ impl<'p, F: XdpFormat> XskPolling<'_, 'p, F> {
 
     /// Reports that a program has failed, or wants what there is not.
     #[cold]
-    fn abort(&self, program: BpfProgram<'p>, action: bindings::xdp_action) -> XskVerdict<'p> {
+    pub(super) fn abort<T>(
+        &self,
+        program: BpfProgram<'p>,
+        action: bindings::xdp_action,
+    ) -> XskVerdict<T> {
         // SAFETY: By the type invariants, the description of the queue is valid, and so is the
         // device.
         unsafe { except((*self.ring.rxq.as_ptr()).dev, program.program(), action) };

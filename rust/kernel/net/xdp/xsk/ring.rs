@@ -21,7 +21,8 @@ use crate::{
             Napi,
             Poll,
             RxStopped,
-            XskPool, //
+            XskPool,
+            XskRoom, //
         },
         queue::{
             bus_address,
@@ -78,6 +79,7 @@ struct XskMemory {
     held: Places<Held>,
     sent: Places<Sent>,
     pool: Arc<XskPool>,
+    room: XskRoom,
 }
 
 // SAFETY: What is in the places is not tied to a thread: they are used by a poll function, or in
@@ -114,7 +116,7 @@ impl Drop for XskMemory {
                 unsafe { bindings::xsk_tx_completed(self.pool.as_raw(), users) };
             }
         }
-        self.pool.remove_ring();
+        self.pool.remove_ring(self.room);
     }
 }
 
@@ -139,7 +141,12 @@ pub struct XskRing<F: XdpFormat> {
     /// The descriptor that the NIC completes next.
     pub(super) next_done: usize,
     /// The descriptor that is given to the NIC next.
-    next_free: usize,
+    pub(super) next_free: usize,
+    /// The next descriptor goes on with a frame that was dropped.
+    pub(super) is_lost: bool,
+    /// The NIC is done with so many descriptors of a frame, but not with all of them.
+    pub(super) waiting: usize,
+    pub(super) room: XskRoom,
     pub(super) tx: TxSide<F>,
     pub(super) pool: Arc<XskPool>,
     pub(super) rxq: NonNull<bindings::xdp_rxq_info>,
@@ -183,7 +190,8 @@ impl<F: XdpFormat> XskRing<F> {
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory; [`EINVAL`] if `dev` is another device, if the pool is not
-    /// that of the queue, or if it is about to go.
+    /// that of the queue, or if it is about to go, and if the ring is too short for the frames that
+    /// the user sends.
     pub fn new(
         dev: &device::Device<Bound>,
         napi: &Napi,
@@ -191,23 +199,28 @@ impl<F: XdpFormat> XskRing<F> {
         pool: &Arc<XskPool>,
     ) -> Result<Self> {
         napi.check_parent(dev)?;
+        TxSide::<F>::check_len(len, pool)?;
+        let room = pool.room();
         let (rx, tx) = (RingMemory::new(dev, len)?, RingMemory::new(dev, len)?);
         let (held, sent) = (Places::new(len)?, Places::new(len)?);
         let addresses = [rx.address(), tx.address()];
         let (slots, tx_slots) = (rx.slots(), tx.slots());
         let (first_held, first_sent) = (held.first()?, sent.first()?);
 
-        napi.add_xsk_ring(pool)?;
+        napi.add_xsk_ring(pool, room)?;
         let memory = XskMemory {
             _rx: rx,
             _tx: tx,
             held,
             sent,
             pool: pool.clone(),
+            room,
         };
         // From here on, to drop the memory takes the ring from the pool.
         napi.attach(Arc::new(memory, GFP_KERNEL)?)?;
-        let rxq = RxqInfo::attach(napi, None, pool.frame_len())?;
+        // SAFETY: It takes rings, so it is there.
+        let step = unsafe { bindings::xsk_pool_get_rx_frag_step(pool.as_raw()) };
+        let rxq = RxqInfo::attach(napi, None, step)?;
 
         // INVARIANT: `napi` owns all of them, and there is no other handle. The pool takes rings of
         // the instance of its queue only, and is unbound when there are none.
@@ -216,8 +229,11 @@ impl<F: XdpFormat> XskRing<F> {
             held: first_held,
             next_done: 0,
             next_free: 0,
+            is_lost: false,
+            waiting: 0,
+            room,
             // SAFETY: They are of the same memory.
-            tx: unsafe { TxSide::new(tx_slots, first_sent) },
+            tx: unsafe { TxSide::new(tx_slots, first_sent, pool) },
             pool: pool.clone(),
             rxq,
             napi: napi.id_of_new(),
@@ -271,6 +287,7 @@ impl<F: XdpFormat> XskRing<F> {
         unsafe { self.tx.restart(&self.pool) };
         // INVARIANT: The NIC has none.
         (self.next_done, self.next_free) = (0, 0);
+        (self.is_lost, self.waiting) = (false, 0);
         self.is_told = true;
         Ok(self.addresses)
     }
@@ -489,7 +506,7 @@ impl<F: XdpFormat> XskRing<F> {
         }
         Ok(XskRefilled {
             added,
-            has_to_poll: !self.uses_need_wakeup && self.in_use() == 0,
+            has_to_poll: !self.uses_need_wakeup && self.in_use() == self.waiting,
         })
     }
 

@@ -2,6 +2,8 @@
 
 //! Frames that leave from memory of users: those of the users, and those that programs send back.
 
+mod several;
+
 use super::XskFrame;
 
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
         queue::{
             bus_address,
             Place,
+            RingSize,
             RingSlots, //
         },
         xdp::XdpFormat, //
@@ -29,7 +32,8 @@ use core::{
 const REPORTED: usize = 32;
 
 /// The frames that go back when the NIC reports that it has sent them. The first of their
-/// descriptors has this.
+/// descriptors has this. If a frame that goes back to its pool is in several buffers, each of its
+/// descriptors has the one of its own.
 #[derive(Default)]
 pub(super) struct Sent {
     /// This frame goes back to its pool.
@@ -64,10 +68,22 @@ pub struct XskSent {
     pub frames: usize,
     /// The bytes in them.
     pub bytes: u64,
-    /// The number of those that the NIC cannot send. Users have got them back.
+    /// The number of those that the NIC cannot send, or that have no end. Users have got them back.
     pub refused: usize,
     /// There may be more, for which there is room: the poll function has to go on.
     pub has_more: bool,
+}
+
+/// Some of the descriptors that C has taken from users.
+#[derive(Default)]
+struct Put {
+    /// So many.
+    taken: usize,
+    /// The frames in them that were given to the NIC, and their bytes.
+    frames: usize,
+    bytes: u64,
+    /// Those that cannot be.
+    refused: usize,
 }
 
 /// The transmit ring of an [`XskRing`](super::XskRing).
@@ -88,6 +104,10 @@ pub(super) struct TxSide<F: XdpFormat> {
     newest: usize,
     /// The position up to which the NIC was told of frames.
     told: usize,
+    /// The most descriptors of a frame of the user.
+    parts: usize,
+    /// The next descriptor of a user goes on with a frame that was refused.
+    is_cut: bool,
     // Invariant, as for `RxRing`.
     _format: PhantomData<fn(F) -> F>,
 }
@@ -96,7 +116,7 @@ impl<F: XdpFormat> TxSide<F> {
     /// # Safety
     ///
     /// The arguments must be as the type invariants have them.
-    pub(super) unsafe fn new(slots: RingSlots, sent: NonNull<Sent>) -> Self {
+    pub(super) unsafe fn new(slots: RingSlots, sent: NonNull<Sent>, pool: &XskPool) -> Self {
         // INVARIANT: By the safety requirements.
         Self {
             slots,
@@ -105,11 +125,23 @@ impl<F: XdpFormat> TxSide<F> {
             next_free: 0,
             newest: 0,
             told: 0,
+            // CAST: `usize` has at least 32 bits wherever the kernel runs.
+            parts: pool.sent_parts() as usize,
+            is_cut: false,
             _format: PhantomData,
         }
     }
 
-    /// Number of frames that the NIC has, or is to get.
+    /// Fails if a ring is too short for a frame of the user.
+    pub(super) fn check_len(len: RingSize, pool: &XskPool) -> Result {
+        // CAST: As in `new()`.
+        if len.get() <= pool.sent_parts() as usize {
+            return Err(EINVAL);
+        }
+        Ok(())
+    }
+
+    /// Number of descriptors that the NIC has, or is to get.
     #[inline]
     pub(super) fn in_use(&self) -> usize {
         self.next_free.wrapping_sub(self.next_done) / RingSlots::WORDS
@@ -158,6 +190,7 @@ impl<F: XdpFormat> TxSide<F> {
         unsafe { self.take_back(pool, |_| true) };
         // INVARIANT: The NIC has none.
         (self.next_done, self.next_free, self.newest, self.told) = (0, 0, 0, 0);
+        self.is_cut = false;
     }
 
     /// Takes back frames, as long as the second word of the descriptor that reports them says so.
@@ -182,7 +215,7 @@ impl<F: XdpFormat> TxSide<F> {
                 break;
             }
             // SAFETY: As above, and this poll function alone uses the pool.
-            users += unsafe { mem::take(self.sent(place)).give_back() };
+            users += unsafe { self.give_back(position, last) };
             position = last.wrapping_add(RingSlots::WORDS);
         }
         // INVARIANT: By the type invariants, these were whole ones.
@@ -193,7 +226,32 @@ impl<F: XdpFormat> TxSide<F> {
         }
     }
 
-    /// The number of frames for which there is room: all but one can be in use.
+    /// Gives back what the NIC has sent, from one descriptor to the last one of a report. Returns
+    /// the number of those of users.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::complete`].
+    #[inline(always)]
+    unsafe fn give_back(&mut self, first: usize, last: usize) -> u32 {
+        // SAFETY: By the safety requirements, the instance has the memory.
+        let sent = unsafe { mem::take(self.sent(self.slots.place(first))) };
+
+        if sent.buff.is_some() && first != last {
+            let mut position = first;
+
+            while position != last {
+                position = position.wrapping_add(RingSlots::WORDS);
+                // SAFETY: As above, and this poll function alone uses the pool. This one is of no
+                // user.
+                let _ = unsafe { mem::take(self.sent(self.slots.place(position))).give_back() };
+            }
+        }
+        // SAFETY: As above.
+        unsafe { sent.give_back() }
+    }
+
+    /// The number of descriptors for which there is room: all but one can be in use.
     #[inline]
     fn room(&self) -> usize {
         self.slots.len() - 1 - self.in_use()
@@ -207,11 +265,11 @@ impl<F: XdpFormat> TxSide<F> {
     /// the ring.
     pub(super) unsafe fn transmit(&mut self, pool: &XskPool, most: usize) -> XskSent {
         let raw = pool.as_raw();
-        let room = self.room();
-        let wanted = room.min(most);
+        // C takes whole frames, as far as there is room.
+        let wanted = self.room().min(most.max(self.parts));
         let mut result = XskSent::default();
 
-        if wanted == 0 {
+        if wanted < self.parts {
             return result;
         }
         // SAFETY: The pool is there, and this poll function alone uses it.
@@ -223,47 +281,63 @@ impl<F: XdpFormat> TxSide<F> {
 
         let mut first = 0;
 
-        while first < count {
-            let taken = REPORTED.min(count - first);
+        if self.is_cut {
             // SAFETY: C has written so many, in memory of the kernel, after it has checked them.
-            // There is room for as many as were wanted.
-            let (frames, bytes) = unsafe { self.put_users(raw, first, taken) };
-
-            result.frames += frames;
-            result.bytes += bytes;
-            result.refused += taken - frames;
-            first += taken;
+            first = unsafe { self.refuse_rest(raw, count) };
         }
-        // If there is no room, frames are under way, whose completion polls again.
-        result.has_more = count == wanted && self.room() != 0;
+        while first < count {
+            let several = REPORTED.min(count - first);
+            // SAFETY: As above. There is room for as many as were wanted.
+            let mut put = unsafe { self.put_users(raw, first, several) };
+
+            if put.taken < several {
+                first += put.taken;
+                result.add(put);
+                // SAFETY: As above.
+                put = unsafe { self.put_parts(raw, first, count - first) };
+            }
+            first += put.taken;
+            result.add(put);
+        }
+        // If there is no room, frames are under way, whose completion polls again. There may be one
+        // that was too long for what was wanted.
+        result.has_more = wanted - count < self.parts && self.room() >= self.parts;
         result
     }
 
-    /// Gives `count` frames to the NIC that C has taken from users, from `first` on. Those that it
-    /// cannot send go back with the others. Returns how many it has got, and the bytes in them.
+    /// Gives up to `count` frames to the NIC that C has taken from users, from `first` on, each of
+    /// which is in one descriptor. Those that it cannot send go back with the others.
     ///
     /// # Safety
     ///
     /// As for [`Self::transmit`]. C must have taken so many frames, and there must be room.
-    #[inline]
+    // Not inlined: the loop's variables stay in registers.
+    #[inline(never)]
     unsafe fn put_users(
         &mut self,
         pool: *mut bindings::xsk_buff_pool,
         first: usize,
         count: usize,
-    ) -> (usize, u64) {
+    ) -> Put {
         // SAFETY: By the safety requirements, the pool is there, and so is its device.
         let syncs = unsafe { super::needs_sync(pool) };
         let (slots, start) = (self.slots, self.next_free);
         let mut position = start;
         let mut bytes = 0;
+        // SAFETY: By the safety requirements.
+        let descs = unsafe { taken(pool, first) };
         // The last one that the NIC can send.
-        let mut last = first;
+        let mut last = 0;
+        let mut number = 0;
 
-        for number in first..first + count {
+        while number != count {
             // SAFETY: By the safety requirements.
-            let desc = unsafe { taken(pool, number) };
-            let Some(len) = sendable::<F>(desc.len) else {
+            let desc = unsafe { descs.add(number).read() };
+            let Some(len) = sendable::<F>(&desc) else {
+                if desc.options != 0 {
+                    break;
+                }
+                number += 1;
                 continue;
             };
             // SAFETY: The pool has so many bytes there. There is room.
@@ -279,12 +353,20 @@ impl<F: XdpFormat> TxSide<F> {
             position = position.wrapping_add(RingSlots::WORDS);
             bytes += u64::from(len);
             last = number;
+            number += 1;
         }
 
+        let count = number;
         if position == start {
-            // SAFETY: As above.
-            unsafe { self.refuse(pool, count) };
-            return (0, 0);
+            if count != 0 {
+                // SAFETY: As above.
+                unsafe { self.refuse(pool, count) };
+            }
+            return Put {
+                taken: count,
+                refused: count,
+                ..Put::default()
+            };
         }
         let end = position.wrapping_sub(RingSlots::WORDS);
         let reported = end.wrapping_sub(start);
@@ -292,7 +374,7 @@ impl<F: XdpFormat> TxSide<F> {
         //
         // SAFETY: As above.
         unsafe {
-            let desc = taken(pool, last);
+            let desc = descs.add(last).read();
             let address = bindings::xsk_buff_raw_get_dma(pool, desc.addr);
             // CAST: It can be sent, so it is not more than `F::MAX_LEN`.
             let len = desc.len as u16;
@@ -309,10 +391,17 @@ impl<F: XdpFormat> TxSide<F> {
         }
         // INVARIANT: There was room, and the first of these descriptors has a `Sent` for all.
         (self.newest, self.next_free) = (start, position);
-        (reported / RingSlots::WORDS + 1, bytes)
+        let frames = reported / RingSlots::WORDS + 1;
+
+        Put {
+            taken: count,
+            frames,
+            bytes,
+            refused: count - frames,
+        }
     }
 
-    /// Gives `count` frames back to users that the NIC cannot send: with those before them, as
+    /// Gives `count` descriptors back to users that the NIC cannot send: with those before them, as
     /// frames go back in their order, or at once if none is on its way.
     ///
     /// # Safety
@@ -419,25 +508,37 @@ impl<F: XdpFormat> TxSide<F> {
     }
 }
 
-/// The length of a frame, if the NIC can send it.
+/// The length of a frame, if it is in one descriptor, nothing else is asked for, and the NIC can
+/// send it.
 #[inline(always)]
-fn sendable<F: XdpFormat>(len: u32) -> Option<u16> {
-    let is_sendable = (u32::from(F::MIN_LEN)..=u32::from(F::MAX_LEN)).contains(&len);
+fn sendable<F: XdpFormat>(desc: &bindings::xdp_desc) -> Option<u16> {
+    // One comparison: options make it more than a length.
+    let word = u64::from(desc.options) << 32 | u64::from(desc.len);
+    let is_sendable = (u64::from(F::MIN_LEN)..=u64::from(F::MAX_LEN)).contains(&word);
 
     // CAST: It is not more than `F::MAX_LEN`.
-    is_sendable.then_some(len as u16)
+    is_sendable.then_some(desc.len as u16)
 }
 
-/// A descriptor that C has taken from the user.
+impl XskSent {
+    #[inline(always)]
+    fn add(&mut self, put: Put) {
+        self.frames += put.frames;
+        self.bytes += put.bytes;
+        self.refused += put.refused;
+    }
+}
+
+/// The descriptors that C has taken from the user, from one of them on.
 ///
 /// # Safety
 ///
-/// The pool must be there, and C have taken more than `index` of them from it.
+/// The pool must be there, and C have taken at least `index` of them from it.
 #[cfg(CONFIG_XDP_SOCKETS)]
 #[inline(always)]
-unsafe fn taken(pool: *mut bindings::xsk_buff_pool, index: usize) -> bindings::xdp_desc {
+unsafe fn taken(pool: *mut bindings::xsk_buff_pool, index: usize) -> *const bindings::xdp_desc {
     // SAFETY: By the safety requirements.
-    unsafe { (*pool).tx_descs.add(index).read() }
+    unsafe { (*pool).tx_descs.add(index) }
 }
 
 /// The same of kernels without such sockets, where C takes none.
@@ -446,6 +547,6 @@ unsafe fn taken(pool: *mut bindings::xsk_buff_pool, index: usize) -> bindings::x
 ///
 /// As there.
 #[cfg(not(CONFIG_XDP_SOCKETS))]
-unsafe fn taken(_: *mut bindings::xsk_buff_pool, _: usize) -> bindings::xdp_desc {
-    bindings::xdp_desc::default()
+unsafe fn taken(_: *mut bindings::xsk_buff_pool, _: usize) -> *const bindings::xdp_desc {
+    core::ptr::null()
 }

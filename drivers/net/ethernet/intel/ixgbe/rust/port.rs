@@ -296,6 +296,14 @@ impl Driver for PortDriver {
         if has_plain_buffers && running.limit.fits_halves() != new.fits_halves() {
             return Ok(MtuChange::Restart);
         }
+        // Memory of users in which each frame has been in one buffer.
+        if running
+            .longest
+            .iter()
+            .any(|longest| new.longest() > *longest)
+        {
+            return Ok(MtuChange::Restart);
+        }
         // The buffers stay as they are: if a frame does not fit, it takes several.
         running.limit = running.limit.max(new);
         hw::set_frame_limit(&port.bar, new)?;

@@ -71,7 +71,8 @@ use crate::{
         xdp::{
             xsk::{
                 XskPool,
-                XskRing, //
+                XskRing,
+                XskRoom, //
             },
             Attachment,
             XdpRing,
@@ -97,7 +98,12 @@ use core::{
 
 const QUEUES: usize = 2;
 pub(super) const MAX_MTU: u32 = 3000;
+/// That of users' memory, with frames in one buffer, and in several ones.
+pub(super) const MAX_MTU_OF_MEMORY: u32 = 2000;
+pub(super) const MAX_MTU_OF_PARTS: u32 = 5000;
 const LEN: RingSize = RingSize::of::<16>();
+/// That of rings for frames in several buffers of a user.
+const LEN_OF_PARTS: RingSize = RingSize::of::<32>();
 
 #[expect(clippy::large_enum_variant, reason = "there are few of them")]
 pub(super) enum Ring {
@@ -177,6 +183,8 @@ pub(super) struct Plan {
     pub(super) fails_to_stop: Atomic<usize>,
     /// Queues get no memory before a restart of the device.
     pub(super) wants_restart: Atomic<bool>,
+    /// All rings are short.
+    pub(super) is_short: Atomic<bool>,
     /// The NIC does not stop.
     pub(super) hangs: Atomic<bool>,
     /// The driver makes rings of any queue with the pool of the first one.
@@ -217,7 +225,12 @@ impl Data<'_> {
             stolen.clone_from(&pool);
         }
         if let Some(pool) = pool {
-            let mut ring = Ring::Xsk(XskRing::new(self.parent, napi, LEN, &pool)?);
+            let len = if pool.sent_parts() > 1 && !self.plan.is_short.load(Relaxed) {
+                LEN_OF_PARTS
+            } else {
+                LEN
+            };
+            let mut ring = Ring::Xsk(XskRing::new(self.parent, napi, len, &pool)?);
 
             if !ring.is_told_once(napi, is_for_later) {
                 return Err(EBADFD);
@@ -434,9 +447,13 @@ impl XdpXmitOps for Nic {
 }
 
 impl XskOps for Nic {
-    fn max_mtu(len: u32) -> u32 {
-        if len >= 1500 {
-            MAX_MTU
+    const MAX_PARTS: u32 = XskRoom::PARTS;
+
+    fn max_mtu(room: XskRoom) -> u32 {
+        if room.part.is_some() {
+            MAX_MTU_OF_PARTS
+        } else if room.whole >= 1500 {
+            MAX_MTU_OF_MEMORY
         } else {
             0
         }
@@ -473,6 +490,7 @@ impl XdpDevice {
                 fails_to_open: Atomic::new(0),
                 fails_to_stop: Atomic::new(usize::MAX),
                 wants_restart: Atomic::new(false),
+                is_short: Atomic::new(false),
                 hangs: Atomic::new(false),
                 steals: Atomic::new(false),
                 stolen <- new_spinlock!(None),

@@ -86,9 +86,13 @@ impl QueueMgmtOps for PortDriver {
 
         // It may have been in use before.
         let registers = rx.rewind(stopped, strips, counters)?;
-        if !registers.takes(port.running.get(lock).limit) {
+        let running = port.running.get_mut(lock);
+        if !registers.takes(running.limit) {
             // It was made for another limit, which does not happen.
             return Err(EINVAL);
+        }
+        if let Some(longest) = running.longest.get_mut(usize::from(queue)) {
+            *longest = registers.longest_of_users();
         }
         registers.start(port.device(), &port.bar, drop)
     }

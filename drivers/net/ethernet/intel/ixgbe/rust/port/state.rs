@@ -134,6 +134,8 @@ pub(super) struct Running {
     pub(super) lro: bool,
     /// The highest limit since the NIC was reset.
     pub(super) limit: FrameLimit,
+    /// The longest frames that there is room for in memory of users, by queue pair.
+    pub(super) longest: [u16; MAX_PAIRS as usize],
 }
 
 /// The state that all callbacks of a port share.
@@ -349,7 +351,16 @@ impl<'bound> Port<'bound> {
         let pairs = rings.len() as u16;
         let lro = rings.iter().any(|pair| pair.rx.lro());
         let limit = FrameLimit::of_mtu(netdev.mtu());
-        *self.running.get_mut(locks.ops_mut()) = Running { pairs, lro, limit };
+        let mut longest = [u16::MAX; MAX_PAIRS as usize];
+        for (place, pair) in longest.iter_mut().zip(&rings) {
+            *place = pair.rx.longest_of_users();
+        }
+        *self.running.get_mut(locks.ops_mut()) = Running {
+            pairs,
+            lro,
+            limit,
+            longest,
+        };
         if !netdev.is_rxfh_configured(locks.ops()) {
             self.spread.get_mut(locks.ops_mut()).even(pairs);
         }

@@ -2,14 +2,23 @@
 
 //! Queues with memory of users (AF_XDP without copies).
 
-use kernel::net::device::xdp::xsk::XskOps;
+use kernel::net::{
+    device::xdp::xsk::XskOps,
+    xdp::xsk::XskRoom, //
+};
 
-use crate::rx;
+use crate::{
+    desc::TX_LIMITS,
+    rx, //
+};
 
 use super::PortDriver;
 
 impl XskOps for PortDriver {
-    fn max_mtu(frame_len: u32) -> u32 {
-        rx::max_mtu(frame_len)
+    // CAST: A small constant.
+    const MAX_PARTS: u32 = TX_LIMITS.descriptors as u32;
+
+    fn max_mtu(room: XskRoom) -> u32 {
+        rx::max_mtu(room)
     }
 }

@@ -206,6 +206,11 @@ impl XdpFormat for Xdp {
     }
 
     #[inline(always)]
+    fn is_ordinary(status: u64) -> bool {
+        RxStatus::from_raw(status).is_whole()
+    }
+
+    #[inline(always)]
     fn tx_descriptor(address: u64, len: u16, total: u16, is_last: bool) -> [u64; 2] {
         desc::tx_part(address, len, total, is_last)
     }

@@ -83,6 +83,15 @@ impl RxRegisters {
         limit.longest() <= self.longest
     }
 
+    /// The longest frames that there is room for in memory of users, if the ring has that.
+    pub(crate) fn longest_of_users(&self) -> u16 {
+        if self.xsk {
+            self.longest
+        } else {
+            u16::MAX
+        }
+    }
+
     /// Sets up the ring's registers and enables the queue (datasheet 4.6.7.1).
     ///
     /// All buffers pass to the NIC. With `drop`, the queue drops frames when it has no buffers

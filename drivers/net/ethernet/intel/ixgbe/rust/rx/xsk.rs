@@ -3,9 +3,10 @@
 //! The rings for memory of users (AF_XDP without copies).
 //!
 //! A chunk of 2 KiB has room for frames of 1,792 bytes. The size of a buffer is a multiple of
-//! 1 KiB, and a frame takes one buffer here: so it is 2 KiB, and the frame limit keeps the NIC
-//! within the chunk, as it does with halves of pages (see [`buffers`](super::buffers)). Longer
-//! frames take chunks of 4 KiB.
+//! 1 KiB. So it is 2 KiB, and the frame limit keeps the NIC within the chunk, as it does with
+//! halves of pages (see [`buffers`](super::buffers)). Frames that are longer take chunks of 4 KiB,
+//! or several chunks if the user takes such frames: then the size is what a chunk has room for,
+//! which is 1 KiB in one of 2 KiB.
 
 use kernel::{
     device::{
@@ -24,9 +25,11 @@ use kernel::{
         xdp::{
             xsk::{
                 XskFrame,
+                XskNext,
                 XskPolling,
                 XskPool,
                 XskRing,
+                XskRoom,
                 XskVerdict, //
             },
             Attachment,
@@ -41,8 +44,7 @@ use kernel::{
 use super::{
     buffers::{
         FrameLimit,
-        Xdp,
-        HEADER_LEN, //
+        Xdp, //
     },
     frames::{
         self,
@@ -77,8 +79,9 @@ struct BufferSize {
 }
 
 impl BufferSize {
-    /// That of frames of users that have `len` bytes each.
-    fn of(len: u32) -> Self {
+    /// The one with which each frame is in one buffer of users' memory, up to [`Self::room`].
+    fn whole(room: XskRoom) -> Self {
+        let len = room.whole;
         // CAST: No more than three.
         let kib = (len / 1024).clamp(2, 3) as u16;
         // The frame limit keeps the NIC within a shorter buffer.
@@ -90,16 +93,44 @@ impl BufferSize {
         Self { kib, longest }
     }
 
+    /// The one with which a frame may take several buffers, if there is one.
+    fn parts(room: XskRoom) -> Option<Self> {
+        // CAST: No more than three.
+        let kib = (room.part? / 1024).min(3) as u16;
+
+        (kib != 0).then_some(Self {
+            kib,
+            longest: u16::MAX,
+        })
+    }
+
+    /// The one for frames up to a limit, if there is one.
+    fn of(room: XskRoom, limit: FrameLimit) -> Option<Self> {
+        let whole = Self::whole(room);
+
+        if limit.longest() <= whole.room() {
+            return Some(whole);
+        }
+        Self::parts(room)
+    }
+
     /// The most bytes that a frame in one buffer has.
     fn room(self) -> u16 {
         self.longest.min(self.kib * 1024)
     }
+
+    /// The most bytes of a frame in several ones.
+    fn room_of_parts(self) -> u16 {
+        // CAST: A small constant.
+        self.kib * 1024 * XskRoom::PARTS as u16
+    }
 }
 
-/// The greatest MTU with which received frames fit into those of users that have `len` bytes each;
-/// 0 if there is none.
-pub(crate) fn max_mtu(len: u32) -> u32 {
-    FrameLimit::max_mtu(BufferSize::of(len).room())
+/// The greatest MTU with which there is room for received frames; 0 if there is none.
+pub(crate) fn max_mtu(room: XskRoom) -> u32 {
+    let of_parts = BufferSize::parts(room).map_or(0, BufferSize::room_of_parts);
+
+    FrameLimit::max_mtu(BufferSize::whole(room).room().max(of_parts))
 }
 
 /// The rings of a queue that has memory of users.
@@ -110,8 +141,6 @@ pub(crate) struct XskQueue {
     strips: bool,
     ring: XskRing<Xdp>,
     program: Arc<Attachment>,
-    /// The next descriptor goes on with a frame that was dropped.
-    is_lost: bool,
 }
 
 impl XskQueue {
@@ -127,10 +156,8 @@ impl XskQueue {
         program: &Arc<Attachment>,
         pool: &Arc<XskPool>,
     ) -> Result<Self> {
-        let size = BufferSize::of(pool.frame_len());
-        if limit.longest() > size.room() {
-            return Err(EAGAIN);
-        }
+        // After a reset, the limit may be another one.
+        let size = BufferSize::of(pool.room(), limit).ok_or(EAGAIN)?;
 
         Ok(Self {
             pair,
@@ -139,7 +166,6 @@ impl XskQueue {
             strips,
             ring: XskRing::new(dev, napi, len, pool)?,
             program: program.clone(),
-            is_lost: false,
         })
     }
 
@@ -153,7 +179,6 @@ impl XskQueue {
     /// See [`RxRing::rewind`](super::RxRing::rewind).
     pub(super) fn rewind(&mut self, stopped: RxStopped<'_>, strips: bool) -> Result<RxRegisters> {
         self.strips = strips;
-        self.is_lost = false;
         let addresses = self.ring.rewind(stopped)?;
 
         Ok(self.registers_at(addresses))
@@ -237,13 +262,12 @@ impl XskQueue {
         counters: &PollCounters,
     ) -> Received {
         let program = self.program.program(cx).and_then(Program::as_bpf);
-        let is_lost = &mut self.is_lost;
 
         // As with other rings, this does not fail.
         let Ok(ring) = self.ring.poll(cx) else {
             return Received::default();
         };
-        run(program, ring, is_lost, list, wanted, budget, counters)
+        run(program, ring, list, wanted, budget, counters)
     }
 
     /// Gives the NIC frames that users have given. Returns false if polling has to continue, as
@@ -301,13 +325,11 @@ impl XskQueue {
 fn run<'p>(
     program: Option<BpfProgram<'p>>,
     mut ring: XskPolling<'_, 'p, Xdp>,
-    was_lost: &mut bool,
     list: &mut RxList<'_>,
     wanted: Wanted<'_>,
     budget: usize,
     counters: &PollCounters,
 ) -> Received {
-    let mut is_lost = *was_lost;
     let mut left = budget;
     let mut bytes = 0;
     let mut good = 0;
@@ -318,19 +340,28 @@ fn run<'p>(
 
     ring.offer(wanted.hints());
     while left != 0 {
-        let Some(done) = ring.next() else {
-            break;
+        let done = match ring.next() {
+            Some(XskNext::One(done)) => done,
+            Some(XskNext::Other) => {
+                let Some(taken) = take_other(program, &mut ring, list, wanted, counters) else {
+                    break;
+                };
+
+                left -= usize::from(taken.bytes != 0);
+                bytes += u64::from(taken.bytes);
+                good += u64::from(taken.is_verified);
+                others += u64::from(taken.bytes != 0);
+                continue;
+            }
+            None => break,
         };
         let words = Words {
             status: RxStatus::from_raw(done.status),
             info: RxInfo::from_raw(done.info),
         };
-        let frame = match done.frame {
-            Some(frame) if words.status.is_whole() && done.len >= HEADER_LEN && !is_lost => frame,
-            frame => {
-                refuse(frame, words.status, &mut is_lost, counters);
-                continue;
-            }
+        let Some(frame) = done.frame else {
+            refuse(words.status, counters);
+            continue;
         };
 
         left -= 1;
@@ -354,8 +385,6 @@ fn run<'p>(
         }
         others += 1;
     }
-    *was_lost = is_lost;
-
     let taken = (budget - left) as u64;
     if taken != others {
         counters.rx_xdp_redirected.add(taken - others);
@@ -368,18 +397,65 @@ fn run<'p>(
     Received::of(list, counters, budget, left, bytes, taken - good)
 }
 
-/// Drops a frame that is damaged, or longer than the limit, or one that the NIC lies about.
+/// Counts a frame that the NIC lies about.
 #[cold]
 #[inline(never)]
-fn refuse(
-    frame: Option<XskFrame<'_>>,
-    status: RxStatus,
-    is_lost: &mut bool,
-    counters: &PollCounters,
-) {
-    *is_lost = !status.eop();
+fn refuse(status: RxStatus, counters: &PollCounters) {
     frames::count_refused(status, counters);
-    drop(frame);
+}
+
+/// The fate of a frame that is not as most are.
+#[derive(Default)]
+struct Taken {
+    /// The number of its bytes; 0 if it was refused.
+    bytes: u32,
+    /// It passes, and the NIC has verified its checksum.
+    is_verified: bool,
+}
+
+/// Has the program see the next frame, which is in several buffers, or refuses it, as it is
+/// damaged, or the NIC lies about it. Returns [`None`] if the NIC is not done with all of it.
+#[cold]
+#[inline(never)]
+fn take_other<'p>(
+    program: Option<BpfProgram<'p>>,
+    ring: &mut XskPolling<'_, 'p, Xdp>,
+    list: &mut RxList<'_>,
+    wanted: Wanted<'_>,
+    counters: &PollCounters,
+) -> Option<Taken> {
+    let other = ring.take_other(program)?;
+    let words = Words {
+        status: RxStatus::from_raw(other.status),
+        info: RxInfo::from_raw(other.info),
+    };
+    let Some(verdict) = other.verdict else {
+        frames::count_refused(words.status, counters);
+        return Some(Taken::default());
+    };
+    let time = wanted.take_time(words.status);
+    let mut is_verified = false;
+
+    match verdict {
+        XskVerdict::Pass(copy) => {
+            is_verified = frames::is_verified(words, wanted, counters);
+            let (protocol, offloads) = (words.info.protocol(), wanted.offloads(words));
+
+            list.push_xsk_copy(copy, time, protocol, is_verified, offloads);
+        }
+        XskVerdict::Redirected => counters.rx_xdp_redirected.add(1),
+        XskVerdict::Dropped => counters.rx_xdp_dropped.add(1),
+        XskVerdict::Transmitted(len) => {
+            counters.rx_xdp_transmitted.add(1);
+            counters.tx_packets.add(1);
+            counters.tx_bytes.add(len.into());
+        }
+        XskVerdict::Aborted => counters.rx_xdp_aborted.add(1),
+    }
+    Some(Taken {
+        bytes: other.len,
+        is_verified,
+    })
 }
 
 /// Hands a copy of a frame to the stack. Returns whether the NIC has verified its checksum.
@@ -405,9 +481,11 @@ mod tests {
 
     #[test]
     fn whole_frames_fit_into_short_chunks() {
-        let of = |len| {
-            let size = BufferSize::of(len);
-            (size.kib, size.longest, max_mtu(len))
+        let of = |whole| {
+            let room = XskRoom { whole, part: None };
+            let size = BufferSize::whole(room);
+            assert_eq!(size.room(), size.longest.min(size.kib * 1024));
+            (size.kib, size.longest, max_mtu(room))
         };
 
         // Chunks of 2 KiB.
@@ -419,5 +497,25 @@ mod tests {
         // Chunks of 4 KiB.
         assert_eq!(of(3840), (3, u16::MAX, 3046));
         assert_eq!(of(65536), (3, u16::MAX, 3046));
+    }
+
+    #[test]
+    fn frames_take_several_chunks_if_one_is_too_short() {
+        let of = |whole, part, mtu| {
+            let room = XskRoom { whole, part };
+            let size = BufferSize::of(room, FrameLimit::of_mtu(mtu));
+            (size.map(|size| (size.kib, size.longest)), max_mtu(room))
+        };
+
+        // Chunks of 2 KiB.
+        assert_eq!(of(1792, None, 9000), (None, 1766));
+        assert_eq!(of(1792, Some(1408), 1766), (Some((2, 1792)), 18406));
+        assert_eq!(of(1792, Some(1408), 1767), (Some((1, u16::MAX)), 18406));
+        // The user wants too much headroom.
+        assert_eq!(of(1408, Some(1023), 1500), (None, 0));
+        assert_eq!(of(1526, Some(1023), 1501), (None, 1500));
+        // Chunks of 4 KiB.
+        assert_eq!(of(3840, Some(3456), 3046), (Some((3, u16::MAX)), 55270));
+        assert_eq!(of(3840, Some(3456), 9710), (Some((3, u16::MAX)), 55270));
     }
 }

@@ -2,7 +2,13 @@
 
 //! Tests of what a pool of users' memory takes of the device, and leaves to it.
 
-use super::*;
+use super::{
+    super::nic::{
+        MAX_MTU_OF_MEMORY,
+        MAX_MTU_OF_PARTS, //
+    },
+    *, //
+};
 
 #[macros::kunit_tests(rust_net_xsk_limits)]
 mod cases {
@@ -11,7 +17,10 @@ mod cases {
     #[test]
     fn memory_limits_the_mtu() -> Result {
         let (device, program) = (XdpDevice::new()?, Program::for_fragments(act)?);
-        let (max, user) = (MAX_MTU as c_int, User::new(device.dev(), 0, false)?);
+        let (max, user) = (
+            MAX_MTU_OF_MEMORY as c_int,
+            User::new(device.dev(), 0, false)?,
+        );
 
         device.set_mtu(max + 1)?;
         assert_eq!(user.bind(), Err(EINVAL));
@@ -80,5 +89,71 @@ mod cases {
         user.unbind()?;
         assert_eq!((user.given_back(), user.is_mapped()), (15, false));
         device.run(|ring, _, _, _| check(ring.in_use() == 15))
+    }
+    #[test]
+    fn memory_for_several_buffers_limits_it_less() -> Result {
+        let (device, program) = (XdpDevice::new()?, Program::for_fragments(act)?);
+        let one = Program::new(act)?;
+        let (max, user) = (
+            MAX_MTU_OF_PARTS as c_int,
+            User::with_parts(device.dev(), false)?,
+        );
+
+        device.up()?;
+        device.attach(Some(&program)).0?;
+        device.set_mtu(max + 1)?;
+        assert_eq!(user.bind(), Err(EINVAL));
+        device.set_mtu(max)?;
+        user.bind()?;
+        assert_eq!(device.set_mtu(max + 1), Err(EINVAL));
+
+        // A program for frames in one buffer needs a ring for these.
+        for mtu in [MAX_MTU + 1, MAX_MTU, MAX_MTU_OF_MEMORY + 1] {
+            device.set_mtu(mtu as c_int)?;
+            assert_eq!(device.attach(Some(&one)), (Err(EINVAL), true));
+        }
+        device.plan.made();
+        device.set_mtu(MAX_MTU_OF_MEMORY as c_int)?;
+        device.plan.fails.store(0, Relaxed);
+        assert_eq!(device.attach(Some(&one)), (Err(ENOMEM), true));
+        device.set_mtu(max)?;
+        device.plan.fails.store(usize::MAX, Relaxed);
+        device.set_mtu(MAX_MTU_OF_MEMORY as c_int)?;
+        device.attach(Some(&one)).0?;
+        assert_eq!(device.plan.made(), [1, 0]);
+        assert_eq!(device.set_mtu(MAX_MTU_OF_MEMORY as c_int + 1), Err(EINVAL));
+        // It is for those of the other one, too.
+        device.attach(Some(&program)).0?;
+        assert_eq!(device.plan.made(), [0, 0]);
+        device.set_mtu(max)?;
+        user.unbind()
+    }
+
+    #[test]
+    fn with_a_program_for_one_buffer_memory_is_for_one() -> Result {
+        let (device, _program) = device(act)?;
+        let user = User::with_parts(device.dev(), false)?;
+        let max = MAX_MTU_OF_MEMORY as c_int;
+
+        device.set_mtu(max + 1)?;
+        assert_eq!(user.bind(), Err(EINVAL));
+        device.set_mtu(max)?;
+        user.bind()?;
+        assert_eq!(device.set_mtu(max + 1), Err(EINVAL));
+        device.attach(None).0?;
+        device.set_mtu(max + 1)?;
+        user.unbind()
+    }
+
+    #[test]
+    fn short_rings_are_not_for_several_buffers() -> Result {
+        let (device, _program) = device_with(Program::for_fragments(act)?)?;
+        let user = User::with_parts(device.dev(), false)?;
+
+        device.plan.is_short.store(true, Relaxed);
+        assert_eq!(user.bind(), Err(EINVAL));
+        device.plan.is_short.store(false, Relaxed);
+        user.bind()?;
+        user.unbind()
     }
 }

@@ -20,6 +20,9 @@ pub(super) const CHUNKS: usize = 16;
 const ORDER: u32 = 4;
 const PAGES: usize = 1 << ORDER;
 
+/// `XDP_UMEM_SG_FLAG`.
+const PARTS: u8 = 1 << 3;
+
 const _: () = assert!(2 * CHUNKS * CHUNK == PAGES * 4096);
 
 /// The beginning of C's `struct xsk_queue`, which it keeps to itself.
@@ -134,10 +137,26 @@ pub(super) struct User {
 impl User {
     /// Makes a pool that is to be bound to a queue of a device.
     pub(super) fn new(dev: *mut bindings::net_device, queue: u16, wakes: bool) -> Result<Self> {
+        Self::with_flags(dev, queue, wakes, 0)
+    }
+
+    /// The same, with frames in several buffers.
+    pub(super) fn with_parts(dev: *mut bindings::net_device, wakes: bool) -> Result<Self> {
+        Self::with_flags(dev, 0, wakes, PARTS)
+    }
+
+    fn with_flags(
+        dev: *mut bindings::net_device,
+        queue: u16,
+        wakes: bool,
+        flags: u8,
+    ) -> Result<Self> {
         let (fill, completion, tx) = (Ring::new(true)?, Ring::new(true)?, Ring::new(false)?);
         // SAFETY: There are no requirements.
         let pages = unsafe { bindings::alloc_pages(GFP_KERNEL.as_raw(), ORDER) };
         let pages = NonNull::new(pages).ok_or(ENOMEM)?;
+        // SAFETY: The device is valid.
+        let segments = unsafe { (*dev).xdp_zc_max_segs };
         let mut list = KVec::with_capacity(PAGES, GFP_KERNEL)?;
         let mut umem = KBox::new(bindings::xdp_umem::default(), GFP_KERNEL)?;
         // The last reference is not given up: it is not C's memory.
@@ -156,6 +175,7 @@ impl User {
         umem.chunk_size = CHUNK as u32;
         umem.chunks = 2 * CHUNKS as u32;
         umem.npgs = PAGES as u32;
+        umem.flags = flags;
         umem.pgs = list.as_mut_ptr();
         let head = &raw mut umem.xsk_dma_list;
         (umem.xsk_dma_list.next, umem.xsk_dma_list.prev) = (head, head);
@@ -164,7 +184,8 @@ impl User {
         socket.cq_tmp = completion.0.as_ptr().cast();
         socket.sk.sk_write_space = Some(no_space);
         // SAFETY: Both are filled in as C needs them for that.
-        let pool = unsafe { bindings::xp_create_and_assign_umem(&mut *socket, &mut *umem, 1) };
+        let pool =
+            unsafe { bindings::xp_create_and_assign_umem(&mut *socket, &mut *umem, segments) };
         let pool = NonNull::new(pool).ok_or(ENOMEM)?;
 
         // SAFETY: It is ours, and not in use yet. C does the same before it binds it.
@@ -172,7 +193,7 @@ impl User {
             (*pool.as_ptr()).netdev = dev;
             (*pool.as_ptr()).queue_id = queue;
             (*pool.as_ptr()).uses_need_wakeup = wakes;
-            (*pool.as_ptr()).xdp_zc_max_segs = 1;
+            (*pool.as_ptr()).xdp_zc_max_segs = segments;
             bindings::xp_add_xsk(pool.as_ptr(), &mut *socket);
         }
         Ok(Self {
@@ -257,11 +278,12 @@ impl User {
 
     /// Has the kernel send a frame at an address.
     pub(super) fn send(&self, addr: u64, len: u32) {
-        self.tx.put(bindings::xdp_desc {
-            addr,
-            len,
-            options: 0,
-        });
+        self.send_with(addr, len, 0);
+    }
+
+    /// The same, with options.
+    pub(super) fn send_with(&self, addr: u64, len: u32, options: u32) {
+        self.tx.put(bindings::xdp_desc { addr, len, options });
     }
 
     /// The address of the next frame that was sent.
