@@ -36,51 +36,51 @@ ZEROCOPIES = MODES[2:]
 SHORT_RING, BATCHES = 128, (240, 33, 127, 1, 128, 95, 64)
 
 
-def _counts(cfg):
+def xsk_counts(cfg):
     stats = driver_stats(cfg.ports[0].ifname)
     return {name: stats.get(name, 0) for name in (
         "rx_xdp_redirected", "rx_xdp_aborted", "rx_xdp_dropped", "tx_xsk_frames", "tx_xsk_refused",
         "tx_packets")}
 
 
-def _since(cfg, before):
-    return {name: value - before[name] for name, value in _counts(cfg).items()}
+def xsk_since(cfg, before):
+    return {name: value - before[name] for name, value in xsk_counts(cfg).items()}
 
 
-def _came(answer):
+def came_in(answer):
     """ Return the number of frames that the driver has got, or will get, of a generator's. """
     return answer["sent"] - sum(count for why, count in answer["lost"].items()
                                 if why != "in_guest")
 
 
-def _program(cfg, sockets, other=XDP_PASS):
+def to_sockets(cfg, sockets, other=XDP_PASS, **kwargs):
     """ Attach a program until the case ends that redirects frames to sockets, by queue. """
     table = socket_map(cfg.queues)
     defer(os.close, table)
     for queue, sock in enumerate(sockets):
         put_socket(table, queue, sock)
-    attach_for_now(cfg, cfg.programs.name(socket_program(table, other)))
+    attach_for_now(cfg, cfg.programs.name(socket_program(table, other, **kwargs)))
 
 
-def _sockets(cfg, flags, queues=None, **kwargs):
+def bound_sockets(cfg, flags, queues=None, **kwargs):
     """ Bind sockets to all queues of port 0 until the case ends. """
     sockets = bound(cfg.ports[0].ifindex(), queues or cfg.queues, flags, **kwargs)
     # After they have been closed.
-    defer(_unbound, cfg)
+    defer(unbound, cfg)
     for sock in sockets:
         defer(sock.close)
         ksft_eq(sock.is_zerocopy(), bool(flags & ZEROCOPY))
     return sockets
 
 
-def _unbound(cfg):
+def unbound(cfg):
     """ Wait until the sockets of all queues have gone, a while after they were closed. """
     for sock in bound(cfg.ports[0].ifindex(), cfg.queues, COPY):
         sock.close()
 
 
 @contextlib.contextmanager
-def _reflecting(sockets):
+def reflecting(sockets):
     """ In a block, have sockets send back what they receive. """
     reflector = Reflector(sockets)
     try:
@@ -89,15 +89,15 @@ def _reflecting(sockets):
         reflector.stop()
 
 
-def check_reflected(cfg, size=60):
+def check_reflected(cfg, size=60, window=64):
     """
     Check that frames leave whole and in order that sockets send back. Few are under way: a user
     that gets no processor loses others.
     """
-    cfg.check_forwarded(FRAMES, size, window=64, **back(cfg))
+    cfg.check_forwarded(FRAMES, size, window=window, **back(cfg))
 
 
-def _frame(cfg, size):
+def test_frame(cfg, size):
     mac = bytes.fromhex(cfg.ports[0].mac().replace(":", ""))
     header = mac + PEER + struct.pack("!H", ETH_P_TEST)
     return header + bytes(number % 251 for number in range(size - len(header)))
@@ -107,10 +107,10 @@ def _frame(cfg, size):
 def received(cfg, flags):
     """ A socket gets whole frames, also the longest ones, in short chunks. """
     cfg.settle()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
     for size in (60, 128, 1514) * 3:
-        frame = _frame(cfg, size)
+        frame = test_frame(cfg, size)
         cfg.model.inject(0, frame)
         found = sockets[0].receive()
         ksft_eq([one.hex() for one in found], [frame.hex()])
@@ -121,12 +121,12 @@ def received(cfg, flags):
 def reflected(cfg, flags, size):
     """ Frames that sockets send back leave whole and in order, and are counted. """
     cfg.settle()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
-    before = _counts(cfg)
-    with _reflecting(sockets):
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
+    before = xsk_counts(cfg)
+    with reflecting(sockets):
         check_reflected(cfg, size)
-    counts = _since(cfg, before)
+    counts = xsk_since(cfg, before)
     ksft_eq(counts["rx_xdp_redirected"], FRAMES)
     ksft_eq(counts["tx_xsk_frames"], FRAMES if flags & ZEROCOPY else 0)
     # Those of copies are counted when they are completed.
@@ -140,15 +140,15 @@ def by_library(cfg, flags):
     if not shutil.which(LibrarySocket.PROGRAM):
         raise KsftSkipEx(f"needs {LibrarySocket.PROGRAM}")
     cfg.settle()
-    defer(_unbound, cfg)
+    defer(unbound, cfg)
     sockets = [LibrarySocket(cfg.ifname, queue, flags) for queue in range(cfg.queues)]
     for sock in sockets:
         defer(sock.close)
-    _program(cfg, sockets)
-    before = _counts(cfg)
+    to_sockets(cfg, sockets)
+    before = xsk_counts(cfg)
     for size in (60, 1514):
         check_reflected(cfg, size)
-    counts = _since(cfg, before)
+    counts = xsk_since(cfg, before)
     ksft_eq(counts["tx_xsk_frames"], counts["rx_xdp_redirected"] if flags & ZEROCOPY else 0)
     ksft_eq(counts["rx_xdp_redirected"], 2 * FRAMES)
 
@@ -156,12 +156,12 @@ def by_library(cfg, flags):
 @ksft_variants(MODES)
 def sent(cfg, flags):
     """ Frames that a socket sends are sent without any that are received. """
-    sock, port = _sockets(cfg, flags, 1)[0], cfg.ports[0]
-    _program(cfg, [])
+    sock, port = bound_sockets(cfg, flags, 1)[0], cfg.ports[0]
+    to_sockets(cfg, [])
     cfg.settle()
     before = port.stat("tx_packets")
     for count in (1, 7, 64, 100):
-        ksft_true(sock.send([_frame(cfg, 60 + number) for number in range(count)]),
+        ksft_true(sock.send([test_frame(cfg, 60 + number) for number in range(count)]),
                   "they come back in their order")
     ksft_ge(port.stat("tx_packets") - before, 172)
 
@@ -182,14 +182,14 @@ def sent_without_program(cfg, flags):
 @ksft_variants(ZEROCOPIES)
 def too_short(cfg, flags):
     """ Frames that the card cannot send come back in their turn, and are counted. """
-    sock, port = _sockets(cfg, flags, 1)[0], cfg.ports[0]
-    _program(cfg, [])
+    sock, port = bound_sockets(cfg, flags, 1)[0], cfg.ports[0]
+    to_sockets(cfg, [])
     cfg.settle()
-    before, dropped_before = _counts(cfg), port.stat("tx_dropped")
-    short, whole = bytes(16), _frame(cfg, 60)
+    before, dropped_before = xsk_counts(cfg), port.stat("tx_dropped")
+    short, whole = bytes(16), test_frame(cfg, 60)
     for frames in ([short], [whole, short, whole], [short, short, whole], [whole, short]):
         ksft_true(sock.send(frames), "they come back in their order")
-    counts = _since(cfg, before)
+    counts = xsk_since(cfg, before)
     ksft_eq((counts["tx_xsk_refused"], counts["tx_xsk_frames"]), (5, 4))
     ksft_eq(port.stat("tx_dropped") - dropped_before, 5)
 
@@ -221,9 +221,9 @@ def short_ring(cfg, flags):
 def passed(cfg, flags):
     """ Frames that pass are copied, with a program or without one. """
     cfg.settle()
-    _sockets(cfg, flags)
+    bound_sockets(cfg, flags)
     cfg.check_forwarded(FRAMES, 1514)
-    _program(cfg, [])
+    to_sockets(cfg, [])
     for size in (60, 1514):
         cfg.check_forwarded(FRAMES, size)
 
@@ -232,7 +232,7 @@ def passed(cfg, flags):
 def sent_back(cfg, flags):
     """ Frames that a program sends back leave whole and in order. """
     cfg.settle()
-    _sockets(cfg, flags)
+    bound_sockets(cfg, flags)
     attached(cfg, XDP_TX)
     for size in (60, 1514):
         check_sent_back(cfg, FRAMES, size)
@@ -242,15 +242,15 @@ def sent_back(cfg, flags):
 def dropped(cfg, flags):
     """ Memory of frames that a program drops is used again. """
     cfg.settle()
-    sockets = _sockets(cfg, flags)
+    sockets = bound_sockets(cfg, flags)
     attached(cfg, XDP_DROP)
-    before = _counts(cfg)
+    before = xsk_counts(cfg)
     answer = cfg.generate(4 * FRAMES, drain_ms=200, stall_ms=500)
     ksft_eq((answer["sent"], answer["forwarded"]), (4 * FRAMES, 0))
-    wait_until(lambda: _since(cfg, before)["rx_xdp_dropped"] == _came(answer), 60,
+    wait_until(lambda: xsk_since(cfg, before)["rx_xdp_dropped"] == came_in(answer), 60,
                "all frames are dropped")
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         check_reflected(cfg)
 
 
@@ -261,7 +261,7 @@ def _read_all(cfg, sockets, before, answer):
     def are_read():
         nonlocal read
         read += sum(len(sock.receive(0.01)) for sock in sockets)
-        return read + _since(cfg, before)["rx_xdp_aborted"] == _came(answer)
+        return read + xsk_since(cfg, before)["rx_xdp_aborted"] == came_in(answer)
 
     wait_until(are_read, 60, "all frames are read, or lost")
 
@@ -270,14 +270,14 @@ def _read_all(cfg, sockets, before, answer):
 def not_read(cfg, flags):
     """ A socket that nobody reads loses frames, but no memory. """
     cfg.settle()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
     for _ in range(3):
-        before = _counts(cfg)
+        before = xsk_counts(cfg)
         # More than the rings have room for.
         answer = cfg.generate(3 * FRAMES, drain_ms=100, stall_ms=200)
         _read_all(cfg, sockets, before, answer)
-    with _reflecting(sockets):
+    with reflecting(sockets):
         check_reflected(cfg)
 
 
@@ -285,9 +285,9 @@ def not_read(cfg, flags):
 def no_memory(cfg, flags):
     """ A queue goes on when its user gives it memory again. """
     cfg.settle()
-    sock = _sockets(cfg, flags)[0]
-    _program(cfg, [sock])
-    frame, kept = _frame(cfg, 60), []
+    sock = bound_sockets(cfg, flags)[0]
+    to_sockets(cfg, [sock])
+    frame, kept = test_frame(cfg, 60), []
 
     def is_empty():
         for _ in range(16):
@@ -309,9 +309,9 @@ def no_memory(cfg, flags):
 def few_chunks(cfg, flags):
     """ A ring that has memory is not short of it, even if it has room for more. """
     cfg.settle()
-    sock, port = _sockets(cfg, flags, given=64)[0], cfg.ports[0]
-    _program(cfg, [sock])
-    frame = _frame(cfg, 60)
+    sock, port = bound_sockets(cfg, flags, given=64)[0], cfg.ports[0]
+    to_sockets(cfg, [sock])
+    frame = test_frame(cfg, 60)
     before = driver_stats(port.ifname)["rx_no_buffer"]
     for _ in range(200):
         cfg.model.inject(0, frame)
@@ -323,11 +323,11 @@ def few_chunks(cfg, flags):
 def polled_busily(cfg, flags):
     """ System calls of the user poll the queue. """
     cfg.settle()
-    sockets = _sockets(cfg, flags)
+    sockets = bound_sockets(cfg, flags)
     for sock in sockets:
         sock.poll_busily()
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         check_reflected(cfg)
 
 
@@ -346,7 +346,7 @@ def bound_under_traffic(cfg, flags):
             sock.close()
     cfg.check_traffic()
     # A queue that restarts loses frames.
-    _unbound(cfg)
+    unbound(cfg)
     ksft_eq(carrier_changes(port), flaps, "changes of the carrier")
     cfg.check_forwarded(FRAMES)
 
@@ -357,9 +357,9 @@ def restarted(cfg, flags):
     """ Queues and the port restart while sockets send back what they receive. """
     port = cfg.ports[0]
     cfg.settle()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
         for _ in range(rounds(cfg, 5, 2)):
             for queue in range(cfg.queues):
@@ -380,8 +380,8 @@ def link_lost(cfg, flags):
     for _ in range(rounds(cfg, 4, 2)):
         cfg.settle()
         sockets = bound(cfg.ports[0].ifindex(), cfg.queues, flags)
-        _program(cfg, sockets)
-        with _reflecting(sockets):
+        to_sockets(cfg, sockets)
+        with reflecting(sockets):
             cfg.start_traffic(flows=64, stall_ms=100, **back(cfg))
             cfg.traffic.flows()
             cfg.model.link(0, up=False)
@@ -392,7 +392,7 @@ def link_lost(cfg, flags):
         cfg.model.link(0)
         cfg.card.wait_up()
         cfg.check_traffic()
-        _unbound(cfg)
+        unbound(cfg)
         cfg.check_works()
 
 
@@ -423,9 +423,9 @@ def owner_killed(cfg, flags):
         wait_until(lambda came=came: port.stat("tx_packets") > came + 100, 60, "frames go back")
         task.kill()
     cfg.check_traffic()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         check_reflected(cfg)
 
 
@@ -438,7 +438,7 @@ def too_long(cfg):
         ip(f"link set {port.ifname} mtu {MAX_MTU}")
         with ksft_raises(CmdExitFailure):
             ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
-    _unbound(cfg)
+    unbound(cfg)
     ip(f"link set {port.ifname} mtu {MAX_MTU + 1}")
     with ksft_raises(OSError):
         XdpSocket(port.ifindex(), 0, ZEROCOPY)
@@ -446,7 +446,7 @@ def too_long(cfg):
         ip(f"link set {port.ifname} mtu 3000")
         with ksft_raises(CmdExitFailure):
             ip(f"link set {port.ifname} mtu 9000")
-    _unbound(cfg)
+    unbound(cfg)
     ip(f"link set {port.ifname} mtu 9000")
 
 
@@ -460,9 +460,9 @@ def longer(cfg, mtu, chunk):
         defer(ip, f"link set {port.ifname} mtu 1500")
     cfg.set_up()
     cfg.settle()
-    sockets = _sockets(cfg, ZEROCOPY, chunk=chunk)
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    sockets = bound_sockets(cfg, ZEROCOPY, chunk=chunk)
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         for size in (60, 1514, mtu + HEADER):
             check_reflected(cfg, size)
 
@@ -493,11 +493,11 @@ def short_after_longer(cfg):
     flaps = int(carrier_changes(port))
     for mtu in (3000, 1500):
         ip(f"link set {port.ifname} mtu {mtu}")
-    sockets = _sockets(cfg, ZEROCOPY)
+    sockets = bound_sockets(cfg, ZEROCOPY)
     cfg.settle()
     ksft_eq(int(carrier_changes(port)), flaps + 2)
-    _program(cfg, sockets)
-    with _reflecting(sockets):
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
         check_reflected(cfg, 1514)
 
 

@@ -21,7 +21,9 @@ _FILL, _COMPLETION, _STATISTICS, _OPTIONS = 5, 6, 7, 8
 _RX_PAGE, _TX_PAGE, _FILL_PAGE, _COMPLETION_PAGE = 0, 0x80000000, 0x100000000, 0x180000000
 _IS_ZEROCOPY, _NEEDS_WAKEUP = 1, 1
 _SO_BUSY_POLL, _SO_PREFER_BUSY_POLL, _SO_BUSY_POLL_BUDGET = 46, 69, 70
-COPY, ZEROCOPY, NEED_WAKEUP = 1 << 1, 1 << 2, 1 << 3
+COPY, ZEROCOPY, NEED_WAKEUP, SEVERAL = 1 << 1, 1 << 2, 1 << 3, 1 << 4
+# The frame goes on with the next descriptor.
+_GOES_ON = 1
 _ENTRIES = 256
 _PIDFD_GETFD = 438
 
@@ -79,6 +81,9 @@ class XdpSocket:
 
     def __init__(self, ifindex, queue, flags, chunk=2048, given=_ENTRIES):
         self.chunk, self.given, self.flags = chunk, given, flags
+        # Received frames go back by descriptors of so many bytes, of which these are not the first
+        # ones of a chunk.
+        self.cut, self._within = 0, set()
         chunks = given + _ENTRIES
         self._memory = mmap.mmap(-1, chunk * chunks)
         self._sock = socket.socket(_AF_XDP, socket.SOCK_RAW)
@@ -160,19 +165,36 @@ class XdpSocket:
 
     def receive(self, seconds=10):
         """ Return the bytes of the next frames, whose memory goes back to the kernel. """
+        return [b"".join(parts) for parts in self.receive_parts(seconds)]
+
+    def receive_parts(self, seconds=10):
+        """ As receive(), with the bytes in each buffer of a frame. """
         end = time.monotonic() + seconds
         while not (items := self.rx.take()) and time.monotonic() < end:
             self.wait()
-        found = [self.frame(at, length) for at, length, _ in items]
+        found, parts = [], []
+        for at, length, options in items:
+            parts.append(self.frame(at, length))
+            if not options & _GOES_ON:
+                found.append(parts)
+                parts = []
         self.fill.put((at, ) for at, _, _ in items)
         return found
 
     def send(self, frames, seconds=10):
         """ Send frames, and wait until all of them have been sent. """
-        places = [self.free.pop() for _ in frames]
-        for at, data in zip(places, frames, strict=True):
-            self.write(at, data)
-        self.tx.put((at, len(data), 0) for at, data in zip(places, frames, strict=True))
+        return self.send_parts(([data] for data in frames), seconds)
+
+    def send_parts(self, frames, seconds=10):
+        """ As send(), of frames each of which is in several buffers. """
+        items = []
+        for parts in frames:
+            for left, data in zip(reversed(range(len(parts))), parts, strict=True):
+                at = self.free.pop()
+                self.write(at, data)
+                items.append((at, len(data), _GOES_ON if left else 0))
+        self.tx.put(items)
+        places = [at for at, _, _ in items]
         end, back = time.monotonic() + seconds, []
         while len(back) < len(places) and time.monotonic() < end:
             self.kick()
@@ -181,11 +203,20 @@ class XdpSocket:
         self.free += back
         return back == places
 
+    def _cut(self, at, length, options):
+        """ Return the descriptors of a buffer whose bytes are sent by several of them. """
+        while length > self.cut:
+            yield at, self.cut, _GOES_ON
+            at, length = at + self.cut, length - self.cut
+            self._within.add(at)
+        yield at, length, options
+
     def reflect(self):
         """ Send all frames back that have come, and give memory back. Return their number. """
-        self.fill.put(self.completion.take())
+        self.fill.put((at, ) for at, in self.completion.take() if at not in self._within)
         items = self.rx.take()
-        self.tx.put((at, length, 0) for at, length, _ in items)
+        for item in items:
+            self.tx.put(self._cut(*item) if self.cut else [item])
         if not self.flags & NEED_WAKEUP or self.tx.needs_wakeup():
             self.kick()
         return len(items)

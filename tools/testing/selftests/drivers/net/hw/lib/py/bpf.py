@@ -126,14 +126,15 @@ def put_socket(sockets, queue, sock):
     _put(sockets, queue, sock.fileno())
 
 
-def socket_program(sockets, other=XDP_PASS):
+def socket_program(sockets, other=XDP_PASS, frags=False):
     """
     Load an XDP program that redirects each frame to the socket of its queue, or returns another
-    action if there is none.
+    action if there is none. With @frags, see xdp_program().
     """
     return _load(_XDP, _op(_LOAD, 2, 1, _XDP_QUEUE)
                  + _op(_LOAD_MAP, 1, _OF_DESCRIPTOR, imm=sockets) + _op(0)
-                 + _op(_MOVE, 3, imm=other) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT))
+                 + _op(_MOVE, 3, imm=other) + _op(_CALL, imm=_REDIRECT_MAP) + _op(_EXIT),
+                 _HAS_FRAGS if frags else 0)
 
 
 @contextlib.contextmanager
