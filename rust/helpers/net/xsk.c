@@ -56,6 +56,16 @@ rust_helper_xsk_pool_get_rx_frag_step(struct xsk_buff_pool *pool)
 	return xsk_pool_get_rx_frag_step(pool);
 }
 
+__rust_helper bool
+rust_helper_xsk_pool_has_tx_metadata(struct xsk_buff_pool *pool)
+{
+#ifdef CONFIG_XDP_SOCKETS
+	return xp_tx_metadata_enabled(pool);
+#else
+	return false;
+#endif
+}
+
 __rust_helper u32 rust_helper_xsk_buff_alloc_batch(struct xsk_buff_pool *pool,
 						   struct xdp_buff **xdp, u32 max)
 {
@@ -127,6 +137,22 @@ __rust_helper dma_addr_t
 rust_helper_xsk_buff_raw_get_dma(struct xsk_buff_pool *pool, u64 addr)
 {
 	return xsk_buff_raw_get_dma(pool, addr);
+}
+
+__rust_helper struct xsk_tx_metadata *
+rust_helper_xsk_buff_get_metadata(struct xsk_buff_pool *pool, u64 addr,
+				  u32 options)
+{
+	return xsk_buff_get_metadata(pool, addr, options);
+}
+
+__rust_helper void
+rust_helper_xsk_tx_metadata_request(const struct xsk_buff_pool *pool,
+				    struct xsk_tx_metadata **pmeta,
+				    const struct xsk_tx_metadata_ops *ops,
+				    void *priv)
+{
+	xsk_tx_metadata_request(pool, pmeta, ops, priv);
 }
 
 __rust_helper void

@@ -71,6 +71,8 @@ pub struct OptionalOps<T> {
     /// Its safety requirement: the device is one of driver `T`. C keeps the pool until it is
     /// unbound, or until binding it has failed.
     pub(super) setup_xsk: Option<SetupXsk>,
+    /// Requests that users can make with a frame that they send from such memory.
+    pub(super) xsk_tx_metadata: Option<&'static bindings::xsk_tx_metadata_ops>,
     /// The most descriptors of a frame in memory of users; 0 if there are no such frames.
     pub(super) max_xsk_parts: u32,
     /// The exclusion with the lowest limit, if there is any.
@@ -104,6 +106,7 @@ impl<T> OptionalOps<T> {
         complete_xdp: None,
         finish_xdp: None,
         setup_xsk: None,
+        xsk_tx_metadata: None,
         max_xsk_parts: 0,
         exclusion: None,
         restart_rx: None,

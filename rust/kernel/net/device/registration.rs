@@ -196,6 +196,7 @@ impl<T: Driver> Registration<T> {
             dev.ethtool_ops = Ethtool::<T>::vtable();
             dev.request_ops_lock = T::OPS_LOCK;
             dev.xdp_features = T::OPS.xdp_features;
+            dev.xsk_tx_metadata_ops = T::OPS.xsk_tx_metadata.map_or(ptr::null(), ptr::from_ref);
             if T::OPS.max_xsk_parts != 0 {
                 dev.xdp_zc_max_segs = T::OPS.max_xsk_parts;
             }

@@ -64,6 +64,7 @@ pub struct XskPool {
     dev: *mut bindings::net_device,
     queue: u16,
     room: XskRoom,
+    has_metadata: bool,
     rings: Atomic<u32>,
     rings_of_parts: Atomic<u32>,
     takes_rings: Atomic<bool>,
@@ -93,6 +94,7 @@ impl XskPool {
         dev: *mut bindings::net_device,
         queue: u16,
         room: XskRoom,
+        has_metadata: bool,
     ) -> Result<Arc<Self>> {
         // INVARIANT: By the safety requirements. There is no ring.
         let this = pin_init!(Self {
@@ -100,6 +102,7 @@ impl XskPool {
             dev,
             queue,
             room,
+            has_metadata,
             rings: Atomic::new(0),
             rings_of_parts: Atomic::new(0),
             takes_rings: Atomic::new(false),
@@ -138,6 +141,11 @@ impl XskPool {
             part: self.room.part.filter(|_| self.takes_parts.load(Relaxed)),
             ..self.room
         }
+    }
+
+    /// Whether users can ask for more with a frame than to send it.
+    pub(in crate::net) fn has_metadata(&self) -> bool {
+        self.has_metadata
     }
 
     /// The most descriptors of a frame of the user.

@@ -46,6 +46,7 @@ mod tx;
 
 use crate::bindings;
 
+pub(in crate::net) use self::tx::TX_METADATA;
 pub use crate::net::napi::{
     XskPool,
     XskRoom, //

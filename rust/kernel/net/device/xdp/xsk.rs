@@ -18,9 +18,12 @@ use super::{
     XdpOps, //
 };
 
-use crate::net::napi::{
-    XskPool,
-    XskRoom, //
+use crate::net::{
+    napi::{
+        XskPool,
+        XskRoom, //
+    },
+    xdp::xsk::TX_METADATA, //
 };
 
 use core::ptr::NonNull;
@@ -34,6 +37,11 @@ use core::ptr::NonNull;
 pub trait XskOps: XdpOps + QueueMgmtOps {
     /// The most descriptors of a frame of a user that the NIC sends.
     const MAX_PARTS: u32;
+
+    /// Whether the NIC inserts checksums into frames of users: see [`XdpFormat::tx_checksum`].
+    ///
+    /// [`XdpFormat::tx_checksum`]: crate::net::xdp::XdpFormat::tx_checksum
+    const TX_CHECKSUM: bool = false;
 
     /// The greatest MTU with which there is room for each frame that is received; 0 if there is
     /// none.
@@ -52,6 +60,9 @@ impl<T: XskOps> OptionalOps<T> {
         };
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
         self.max_xsk_parts = XskRoom::PARTS;
+        if T::TX_CHECKSUM {
+            self.xsk_tx_metadata = Some(TX_METADATA);
+        }
         self.setup_xsk = Some(Self::setup_xsk);
         self.exclusion = Some(Self::excluded_by_pool);
         self
@@ -182,9 +193,10 @@ unsafe fn bind<T: XskOps>(
         return Err(EINVAL);
     }
     // SAFETY: By the safety requirements.
-    let room = unsafe { room(raw) };
+    let (room, has_metadata) =
+        unsafe { (room(raw), bindings::xsk_pool_has_tx_metadata(raw.as_ptr())) };
     // SAFETY: As above; it is mapped next.
-    let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, room)? };
+    let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, room, has_metadata)? };
     pool.take_parts(!attachment.is_for_one_buffer());
     let max_mtu = T::max_mtu(pool.room());
     if dev.mtu() > max_mtu {

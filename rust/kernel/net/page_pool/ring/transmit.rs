@@ -84,6 +84,18 @@ pub trait XdpFormat: RxFormat {
         Self::tx_descriptor(address, len, len, true)
     }
 
+    /// The descriptor that has the NIC insert a checksum into the frame whose descriptors follow:
+    /// over all bytes from `start` on, stored `offset` bytes behind that, where the sum of the
+    /// pseudo header is. [`None`] if the NIC cannot do that.
+    fn tx_checksum(_start: u16, _offset: u16) -> Option<[u64; 2]> {
+        None
+    }
+
+    /// A descriptor of a frame that follows such a one.
+    fn with_checksum(words: [u64; 2]) -> [u64; 2] {
+        words
+    }
+
     /// Whether the NIC has sent the frame that ends with a descriptor, by the second word.
     fn is_sent(status: u64) -> bool;
 

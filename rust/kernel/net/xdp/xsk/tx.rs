@@ -2,7 +2,10 @@
 
 //! Frames that leave from memory of users: those of the users, and those that programs send back.
 
+mod metadata;
 mod several;
+
+pub(in crate::net) use self::metadata::TX_METADATA;
 
 use super::XskFrame;
 
@@ -106,6 +109,9 @@ pub(super) struct TxSide<F: XdpFormat> {
     told: usize,
     /// The most descriptors of a frame of the user.
     parts: usize,
+    /// A frame of the user may take one descriptor more: for each that C gives, there has to be
+    /// room for another one.
+    is_asked: bool,
     /// The next descriptor of a user goes on with a frame that was refused.
     is_cut: bool,
     // Invariant, as for `RxRing`.
@@ -127,6 +133,7 @@ impl<F: XdpFormat> TxSide<F> {
             told: 0,
             // CAST: `usize` has at least 32 bits wherever the kernel runs.
             parts: pool.sent_parts() as usize,
+            is_asked: pool.has_metadata(),
             is_cut: false,
             _format: PhantomData,
         }
@@ -135,7 +142,10 @@ impl<F: XdpFormat> TxSide<F> {
     /// Fails if a ring is too short for a frame of the user.
     pub(super) fn check_len(len: RingSize, pool: &XskPool) -> Result {
         // CAST: As in `new()`.
-        if len.get() <= pool.sent_parts() as usize {
+        let most = pool.sent_parts() as usize;
+        let most = if pool.has_metadata() { 2 * most } else { most };
+
+        if len.get() <= most {
             return Err(EINVAL);
         }
         Ok(())
@@ -257,6 +267,12 @@ impl<F: XdpFormat> TxSide<F> {
         self.slots.len() - 1 - self.in_use()
     }
 
+    /// The number of descriptors of users for which there is room.
+    #[inline]
+    fn room_for_users(&self) -> usize {
+        self.room() >> u32::from(self.is_asked)
+    }
+
     /// Takes up to `most` frames from users, and gives them to the NIC.
     ///
     /// # Safety
@@ -266,7 +282,7 @@ impl<F: XdpFormat> TxSide<F> {
     pub(super) unsafe fn transmit(&mut self, pool: &XskPool, most: usize) -> XskSent {
         let raw = pool.as_raw();
         // C takes whole frames, as far as there is room.
-        let wanted = self.room().min(most.max(self.parts));
+        let wanted = self.room_for_users().min(most.max(self.parts));
         let mut result = XskSent::default();
 
         if wanted < self.parts {
@@ -301,7 +317,7 @@ impl<F: XdpFormat> TxSide<F> {
         }
         // If there is no room, frames are under way, whose completion polls again. There may be one
         // that was too long for what was wanted.
-        result.has_more = wanted - count < self.parts && self.room() >= self.parts;
+        result.has_more = wanted - count < self.parts && self.room_for_users() >= self.parts;
         result
     }
 

@@ -188,6 +188,29 @@ pub(crate) fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
     [address, TxData::from_raw(word).with_rs(false).into_raw()]
 }
 
+/// Returns the context descriptor for a frame that comes from elsewhere than the stack, into which
+/// the device inserts a checksum over all bytes from `start` on, `offset` bytes behind that.
+///
+/// Returns [`None`] if the device cannot do so.
+#[cold]
+pub(crate) fn tx_checksum(start: u16, offset: u16) -> Option<[u64; 2]> {
+    let checksum = PartialChecksum {
+        start: start.into(),
+        offset,
+        kind: ChecksumKind::Internet,
+    };
+    // All that counts is the sum of both lengths: tags, if there are any, go with the second one.
+    let TxContext { low, high } = TxContext::new(checksum, ETH_HLEN)?;
+
+    Some([low.into_raw(), high.into_raw()])
+}
+
+/// As [`tx_part`], of a frame that follows such a descriptor.
+#[cold]
+pub(crate) fn with_checksum([address, word]: [u64; 2]) -> [u64; 2] {
+    [address, TxData::from_raw(word).with_txsm(true).into_raw()]
+}
+
 /// Returns whether the device has sent the packet whose last descriptor is `index`.
 #[inline(always)]
 pub(crate) fn is_tx_done(ring: &Descriptors<'_>, index: usize) -> bool {
@@ -223,6 +246,9 @@ bitfield! {
         10:10   ipv4 => bool;
     }
 }
+
+/// Length of an Ethernet header.
+const ETH_HLEN: u32 = 14;
 
 /// Offsets of the checksum in the headers of UDP, TCP and SCTP.
 const UDP_CHECKSUM: u16 = 6;
@@ -352,6 +378,27 @@ mod tests {
 
         assert_eq!(context.low.into_raw(), 14 << 9 | 20);
         assert_eq!(context.high.into_raw(), 1 << 29 | 2 << 20 | 1 << 11);
+    }
+
+    #[test]
+    fn checksum_of_users() {
+        let expected = [14 << 9 | 24, 1 << 29 | 2 << 20 | 1 << 11];
+        assert_eq!(tx_checksum(38, 16), Some(expected));
+        assert_eq!(
+            tx_checksum(14 + 511, 6),
+            Some([14 << 9 | 511, 1 << 29 | 2 << 20])
+        );
+        for (start, offset) in [
+            (13, 6),
+            (14 + 512, 6),
+            (34, 8),
+            (34, 0),
+            (u16::MAX, u16::MAX),
+        ] {
+            assert_eq!(tx_checksum(start, offset), None);
+        }
+        let words = tx_part(7, 60, 100, true);
+        assert_eq!(with_checksum(words), [7, words[1] | 1 << 41]);
     }
 
     #[test]

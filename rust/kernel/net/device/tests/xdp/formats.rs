@@ -20,6 +20,12 @@ pub(super) const MORE: u64 = 2;
 /// The NIC does not report that it has sent the frame.
 pub(super) const UNREPORTED: u64 = 4;
 
+/// A descriptor that is about a checksum, and one of a frame that gets it.
+pub(super) const CONTEXT: u64 = 8;
+pub(super) const SUMMED: u64 = 16;
+/// Where the NIC can store it.
+pub(super) const CHECKSUM_AT: u16 = 6;
+
 pub(super) const fn done(len: u16) -> u64 {
     (len as u64) << 32 | DONE
 }
@@ -64,6 +70,14 @@ impl XdpFormat for Wide {
 
     fn tx_unreported(address: u64, len: u16) -> [u64; 2] {
         [address, u64::from(len) << 32 | UNREPORTED]
+    }
+
+    fn tx_checksum(start: u16, offset: u16) -> Option<[u64; 2]> {
+        (offset == CHECKSUM_AT).then_some([start.into(), CONTEXT])
+    }
+
+    fn with_checksum([address, word]: [u64; 2]) -> [u64; 2] {
+        [address, word | SUMMED]
     }
 
     fn is_sent(status: u64) -> bool {

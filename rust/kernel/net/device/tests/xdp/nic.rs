@@ -449,6 +449,8 @@ impl XdpXmitOps for Nic {
 impl XskOps for Nic {
     const MAX_PARTS: u32 = XskRoom::PARTS;
 
+    const TX_CHECKSUM: bool = true;
+
     fn max_mtu(room: XskRoom) -> u32 {
         if room.part.is_some() {
             MAX_MTU_OF_PARTS

@@ -3,6 +3,7 @@
 //! Tests of memory of users, see [`xsk`](crate::net::xdp::xsk).
 
 mod limits;
+mod metadata;
 mod several;
 mod user;
 

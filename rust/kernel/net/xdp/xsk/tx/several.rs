@@ -10,6 +10,7 @@ use super::{
         },
         XskFrame, //
     },
+    metadata::Asked,
     taken,
     Put,
     Sent,
@@ -93,8 +94,13 @@ impl<F: XdpFormat> TxSide<F> {
         }
 
         let fits = (u64::from(F::MIN_LEN)..=u64::from(F::MAX_LEN)).contains(&bytes)
-            && count <= self.room().min(PARTS);
-        if self.is_cut || !fits {
+            && count < self.room() + usize::from(!self.is_asked)
+            && count <= PARTS;
+        // The user may ask with the first one.
+        //
+        // SAFETY: By the safety requirements.
+        let asked = unsafe { Asked::of::<F>(pool, &taken(pool, first).read(), bytes) };
+        if self.is_cut || !fits || matches!(asked, Asked::Refused) {
             // SAFETY: By the safety requirements.
             unsafe { self.refuse(pool, count) };
             return Put {
@@ -108,6 +114,11 @@ impl<F: XdpFormat> TxSide<F> {
         let syncs = unsafe { needs_sync(pool) };
         let start = self.next_free;
         let mut position = start;
+        if let Asked::Checksum(words) = asked {
+            // SAFETY: By the safety requirements, the instance has the memory. There is room.
+            unsafe { self.slots.write(self.slots.place(position), words) };
+            position = position.wrapping_add(RingSlots::WORDS);
+        }
         for number in 1..=count {
             // SAFETY: By the safety requirements. The pool has so many bytes there. There is room.
             unsafe {
@@ -120,6 +131,11 @@ impl<F: XdpFormat> TxSide<F> {
                 // CAST: Not more than `F::MAX_LEN` in all.
                 let (len, total) = (desc.len as u16, bytes as u16);
                 let words = F::tx_descriptor(bus_address(address), len, total, number == count);
+                let words = if let Asked::Checksum(_) = asked {
+                    F::with_checksum(words)
+                } else {
+                    words
+                };
                 self.slots.write(self.slots.place(position), words);
             }
             position = position.wrapping_add(RingSlots::WORDS);

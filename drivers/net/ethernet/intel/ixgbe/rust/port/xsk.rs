@@ -18,6 +18,8 @@ impl XskOps for PortDriver {
     // CAST: A small constant.
     const MAX_PARTS: u32 = TX_LIMITS.descriptors as u32;
 
+    const TX_CHECKSUM: bool = true;
+
     fn max_mtu(room: XskRoom) -> u32 {
         rx::max_mtu(room)
     }

@@ -220,6 +220,14 @@ impl XdpFormat for Xdp {
         desc::tx_unreported(address, len)
     }
 
+    fn tx_checksum(start: u16, offset: u16) -> Option<[u64; 2]> {
+        desc::tx_checksum(start, offset)
+    }
+
+    fn with_checksum(words: [u64; 2]) -> [u64; 2] {
+        desc::with_checksum(words)
+    }
+
     #[inline(always)]
     fn is_sent(status: u64) -> bool {
         TxData::from_raw(status).dd()

@@ -137,12 +137,17 @@ pub(super) struct User {
 impl User {
     /// Makes a pool that is to be bound to a queue of a device.
     pub(super) fn new(dev: *mut bindings::net_device, queue: u16, wakes: bool) -> Result<Self> {
-        Self::with_flags(dev, queue, wakes, 0)
+        Self::with_flags(dev, queue, wakes, 0, 0)
+    }
+
+    /// The same, with metadata of so many bytes in front of frames that are sent.
+    pub(super) fn with_metadata(dev: *mut bindings::net_device, metadata: u8) -> Result<Self> {
+        Self::with_flags(dev, 0, false, 0, metadata)
     }
 
     /// The same, with frames in several buffers.
     pub(super) fn with_parts(dev: *mut bindings::net_device, wakes: bool) -> Result<Self> {
-        Self::with_flags(dev, 0, wakes, PARTS)
+        Self::with_flags(dev, 0, wakes, PARTS, 0)
     }
 
     fn with_flags(
@@ -150,6 +155,7 @@ impl User {
         queue: u16,
         wakes: bool,
         flags: u8,
+        metadata: u8,
     ) -> Result<Self> {
         let (fill, completion, tx) = (Ring::new(true)?, Ring::new(true)?, Ring::new(false)?);
         // SAFETY: There are no requirements.
@@ -176,6 +182,7 @@ impl User {
         umem.chunks = 2 * CHUNKS as u32;
         umem.npgs = PAGES as u32;
         umem.flags = flags;
+        umem.tx_metadata_len = metadata;
         umem.pgs = list.as_mut_ptr();
         let head = &raw mut umem.xsk_dma_list;
         (umem.xsk_dma_list.next, umem.xsk_dma_list.prev) = (head, head);
