@@ -169,13 +169,13 @@ def sent(cfg, flags):
 @ksft_variants(ZEROCOPIES)
 def sent_without_program(cfg, flags):
     """ A socket on a port without a program learns that nothing is sent; with one, it is. """
-    sock = _sockets(cfg, flags, 1)[0]
+    sock = bound_sockets(cfg, flags, 1)[0]
     for _ in range(2):
         with ksft_raises(OSError) as raised:
             sock.call()
         ksft_eq(raised.exception.errno, errno.ENXIO)
-        _program(cfg, [])
-        ksft_true(sock.send([_frame(cfg, 60)]), "the frame is sent")
+        to_sockets(cfg, [])
+        ksft_true(sock.send([test_frame(cfg, 60)]), "the frame is sent")
         detach(cfg.ports[0])
 
 
@@ -194,6 +194,50 @@ def too_short(cfg, flags):
     ksft_eq(port.stat("tx_dropped") - dropped_before, 5)
 
 
+@ksft_variants([KsftNamedVariant(f"{mode.name}_{size}", *mode.params, size)
+                for mode in MODES for size in (60, 1514)])
+def checksum_asked(cfg, flags, size):
+    """ The card, or the kernel, inserts the checksum into frames that sockets send back. """
+    cfg.settle()
+    sockets = bound_sockets(cfg, flags, asks=True)
+    to_sockets(cfg, sockets)
+    with reflecting(sockets):
+        check_reflected(cfg, size)
+
+
+@ksft_variants(ZEROCOPIES)
+def checksum_refused(cfg, flags):
+    """ Checksums that are nowhere in the frame, or that the card does not know of, are refused. """
+    sock = bound_sockets(cfg, flags, 1, asks=True)[0]
+    to_sockets(cfg, [])
+    cfg.settle()
+    before = xsk_counts(cfg)
+    frame = test_frame(cfg, 60)
+    # Those without one are sent.
+    requests = [(), (34, 8), (44, 16), (), (13, 6), (1000, 6), (65535, 65535), ()]
+    places = [sock.free.pop() + 1024 for _ in requests]
+    for at, request in zip(places, requests, strict=True):
+        sock.write(at, frame)
+        sock.tx.put([(at, len(frame), sock.ask(at, *request) if request else 0)])
+    end = []
+
+    def are_back():
+        sock.kick()
+        end.extend(at for at, in sock.completion.take())
+        return len(end) == len(places)
+
+    wait_until(are_back, 20, "all of them come back")
+    ksft_eq(end, places, "in their order")
+    counts = xsk_since(cfg, before)
+    ksft_eq((counts["tx_xsk_frames"], counts["tx_xsk_refused"]), (3, 5))
+
+
+def features(cfg):
+    """ Users are told what they can ask for, and how many buffers a frame may have. """
+    said = cfg.netnl.dev_get({"ifindex": cfg.ports[0].ifindex()})
+    ksft_eq((sorted(said["xsk-features"]), said["xdp-zc-max-segs"]), (["tx-checksum"], 18))
+
+
 @ksft_variants(ZEROCOPIES)
 @ksft_disruptive
 def short_ring(cfg, flags):
@@ -202,18 +246,18 @@ def short_ring(cfg, flags):
     ethtool(f"-G {port.ifname} rx {SHORT_RING}")
     defer(ethtool, f"-G {port.ifname} rx 512")
     cfg.settle()
-    sockets = _sockets(cfg, flags)
-    _program(cfg, sockets)
-    before, refused = _counts(cfg), 0
+    sockets = bound_sockets(cfg, flags)
+    to_sockets(cfg, sockets)
+    before, refused = xsk_counts(cfg), 0
     for count in BATCHES:
-        frames = [bytes(16) if number % 31 == 30 else _frame(cfg, 60 + number)
+        frames = [bytes(16) if number % 31 == 30 else test_frame(cfg, 60 + number)
                   for number in range(count)]
         refused += count // 31
         ksft_true(sockets[0].send(frames), "they come back in their order")
-    counts = _since(cfg, before)
+    counts = xsk_since(cfg, before)
     ksft_eq((counts["tx_xsk_refused"], counts["tx_xsk_frames"]),
             (refused, sum(BATCHES) - refused))
-    with _reflecting(sockets):
+    with reflecting(sockets):
         cfg.check_forwarded(FRAMES, 60, window=SHORT_RING - 8, **back(cfg))
 
 
@@ -522,11 +566,11 @@ def main():
     """ Ksft boiler plate main """
 
     run(__file__, [received, reflected, by_library, sent, sent_without_program, too_short,
-                   short_ring, passed, sent_back, dropped, not_read, no_memory, few_chunks,
-                   polled_busily, forwards_after("sockets"), bound_under_traffic,
-                   forwards_after("binding"), restarted, link_lost, owner_killed,
-                   forwards_after("killing"), too_long, longer, mtu_leaves_link,
-                   short_after_longer, no_lro, forwards_after("all")])
+                   short_ring, checksum_asked, checksum_refused, features, passed, sent_back,
+                   dropped, not_read, no_memory, few_chunks, polled_busily,
+                   forwards_after("sockets"), bound_under_traffic, forwards_after("binding"),
+                   restarted, link_lost, owner_killed, forwards_after("killing"), too_long,
+                   longer, mtu_leaves_link, short_after_longer, no_lro, forwards_after("all")])
 
 
 if __name__ == "__main__":

@@ -82,12 +82,16 @@ def reflected(cfg, chunk, buffer, flag):
         ksft_eq((since["rx_xdp_redirected"], since["tx_xsk_frames"]), (FRAMES, FRAMES))
 
 
-@ksft_variants([KsftNamedVariant("in_18", 60, 4, 1500), KsftNamedVariant("in_16", 1514, 97, 1500),
-                KsftNamedVariant("long", MTU + HEADER, 700, MTU)])
-def cut(cfg, size, cut, mtu):
-    """ So do those whose buffers are sent by several descriptors. """
+@ksft_variants([KsftNamedVariant(f"{name}{'_asked' if asks else ''}", *params, asks)
+                for asks in (False, True) for name, *params in (
+                    ("in_18", 60, 4, 1500), ("in_16", 1514, 97, 1500),
+                    ("long", MTU + HEADER, 700, MTU))])
+def cut(cfg, size, cut, mtu, asks):
+    """
+    So do those whose buffers are sent by several descriptors, also if their checksum is asked for.
+    """
     _longer(cfg, mtu)
-    sockets = bound_sockets(cfg, FLAGS)
+    sockets = bound_sockets(cfg, FLAGS, asks=asks)
     to_sockets(cfg, sockets, frags=True)
     for sock in sockets:
         sock.cut = cut

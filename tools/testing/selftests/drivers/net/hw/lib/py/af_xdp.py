@@ -22,8 +22,12 @@ _RX_PAGE, _TX_PAGE, _FILL_PAGE, _COMPLETION_PAGE = 0, 0x80000000, 0x100000000, 0
 _IS_ZEROCOPY, _NEEDS_WAKEUP = 1, 1
 _SO_BUSY_POLL, _SO_PREFER_BUSY_POLL, _SO_BUSY_POLL_BUDGET = 46, 69, 70
 COPY, ZEROCOPY, NEED_WAKEUP, SEVERAL = 1 << 1, 1 << 2, 1 << 3, 1 << 4
-# The frame goes on with the next descriptor.
-_GOES_ON = 1
+# The frame goes on with the next descriptor; there are metadata in front of it.
+_GOES_ON, _HAS_METADATA = 1, 2
+_METADATA = struct.Struct("=QHHIQ")
+_HAS_METADATA_LEN, _CHECKSUM = 1 << 2, 1 << 1
+# The addresses of IPv4 in a frame, its UDP header, and where in that the checksum is.
+_ADDRESSES, _UDP, _UDP_CHECKSUM = 26, 34, 6
 _ENTRIES = 256
 _PIDFD_GETFD = 438
 
@@ -79,7 +83,7 @@ class _Ring:
 class XdpSocket:
     """ A socket that is bound to a queue, with memory of its own, and chunks given to receive. """
 
-    def __init__(self, ifindex, queue, flags, chunk=2048, given=_ENTRIES):
+    def __init__(self, ifindex, queue, flags, chunk=2048, given=_ENTRIES, asks=False):
         self.chunk, self.given, self.flags = chunk, given, flags
         # Received frames go back by descriptors of so many bytes, of which these are not the first
         # ones of a chunk.
@@ -88,8 +92,11 @@ class XdpSocket:
         self._memory = mmap.mmap(-1, chunk * chunks)
         self._sock = socket.socket(_AF_XDP, socket.SOCK_RAW)
         first = ctypes.c_char.from_buffer(self._memory)
+        # With @asks, what is reflected leaves its checksum to the card.
+        self._asks = asks
+        metadata = (_HAS_METADATA_LEN, _METADATA.size) if asks else (0, 0)
         self._set(_UMEM_REG, struct.pack("=QQIIII", ctypes.addressof(first), chunk * chunks, chunk,
-                                         0, 0, 0))
+                                         0, *metadata))
         del first
         for ring in (_FILL, _COMPLETION, _RX_RING, _TX_RING):
             self._set(ring, struct.pack("=I", _ENTRIES))
@@ -163,6 +170,21 @@ class XdpSocket:
         """ Write a frame. """
         self._memory[at:at + len(data)] = data
 
+    def ask(self, at, start, offset):
+        """ Ask for a checksum, with a frame. Return the options that its descriptor needs. """
+        self.write(at - _METADATA.size, _METADATA.pack(_CHECKSUM, start, offset, 0, 0))
+        return _HAS_METADATA
+
+    def _ask_udp(self, at):
+        """ As ask(), of a frame of UDP over IPv4, whose checksum is that of the pseudo header. """
+        header = self.frame(at, _UDP + 8)
+        words = struct.unpack("!4H", header[_ADDRESSES:_UDP])
+        total = sum(words) + 17 + struct.unpack("!H", header[_UDP + 4:_UDP + 6])[0]
+        while total > 0xffff:
+            total = (total & 0xffff) + (total >> 16)
+        self.write(at + _UDP + _UDP_CHECKSUM, struct.pack("!H", total))
+        return self.ask(at, _UDP, _UDP_CHECKSUM)
+
     def receive(self, seconds=10):
         """ Return the bytes of the next frames, whose memory goes back to the kernel. """
         return [b"".join(parts) for parts in self.receive_parts(seconds)]
@@ -203,20 +225,23 @@ class XdpSocket:
         self.free += back
         return back == places
 
-    def _cut(self, at, length, options):
-        """ Return the descriptors of a buffer whose bytes are sent by several of them. """
-        while length > self.cut:
-            yield at, self.cut, _GOES_ON
-            at, length = at + self.cut, length - self.cut
+    def _cut(self, at, length, goes_on, asked):
+        """ Return the descriptors of a buffer, whose bytes may be sent by several of them. """
+        while self.cut and length > self.cut:
+            yield at, self.cut, _GOES_ON | asked
+            at, length, asked = at + self.cut, length - self.cut, 0
             self._within.add(at)
-        yield at, length, options
+        yield at, length, goes_on | asked
 
     def reflect(self):
         """ Send all frames back that have come, and give memory back. Return their number. """
         self.fill.put((at, ) for at, in self.completion.take() if at not in self._within)
-        items = self.rx.take()
-        for item in items:
-            self.tx.put(self._cut(*item) if self.cut else [item])
+        items, begins = self.rx.take(), True
+        for at, length, options in items:
+            goes_on = options & _GOES_ON
+            asked = self._ask_udp(at) if self._asks and begins else 0
+            self.tx.put(self._cut(at, length, goes_on, asked))
+            begins = not goes_on
         if not self.flags & NEED_WAKEUP or self.tx.needs_wakeup():
             self.kick()
         return len(items)
