@@ -215,8 +215,8 @@ def _check(cfg, torture):
 
 def _traffic(cfg, torture):
     """ Send frames of any size into both ports. """
-    return [Traffic(cfg.request(1000, torture.random.choice((60, 1000, 1514, 9014)), port.number,
-                                flows=64, drain_ms=20, stall_ms=50, timeout_ms=2000))
+    return [Traffic(cfg.request(300, torture.random.choice((60, 1000, 1514, 9014)), port.number,
+                                flows=64, drain_ms=20, stall_ms=50, timeout_ms=2000), pauses=True)
             for port in cfg.ports]
 
 

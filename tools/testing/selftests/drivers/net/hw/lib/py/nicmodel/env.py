@@ -4,6 +4,7 @@
 
 import os
 import threading
+import time
 from pathlib import Path
 
 from lib.py import KsftFailEx, KsftSkipEx, NetDrvEnv, ksft_eq, ksft_gt
@@ -22,11 +23,14 @@ PATIENCE_MS = 10_000
 
 
 class Traffic(threading.Thread):
-    """ Bursts of frames in the background until stop() is called. """
+    """
+    Bursts of frames in the background until stop() is called. With @pauses, each is followed by as
+    much time without one: a slow machine would do nothing but receive.
+    """
 
-    def __init__(self, request):
+    def __init__(self, request, *, pauses=False):
         super().__init__(daemon=True)
-        self._request = request
+        self._request, self._pauses = request, pauses
         self._stop_asked = threading.Event()
         self._came_through = threading.Event()
         self.answers = []
@@ -41,8 +45,11 @@ class Traffic(threading.Thread):
             model = NicModel()
             request = dict(self._request)
             while not self._stop_asked.is_set():
+                begin = time.monotonic()
                 answer = model.ask("generate", **request)
                 self.answers.append(answer)
+                if self._pauses:
+                    self._stop_asked.wait(time.monotonic() - begin)
                 # Frames of a slow machine may come out when their burst has ended, each time.
                 request["drain_ms"] = min(2 * request["drain_ms"], PATIENCE_MS)
                 if answer["forwarded"]:
