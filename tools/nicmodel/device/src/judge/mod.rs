@@ -91,6 +91,8 @@ pub struct Breach {
 pub struct Judge {
     settings: Settings,
     paused: AtomicBool,
+    /// Asked to look again: it does so from the next reset on.
+    resumes: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -131,6 +133,7 @@ impl Judge {
         Self {
             settings,
             paused: AtomicBool::new(false),
+            resumes: AtomicBool::new(false),
             state: Mutex::new(State {
                 chance: Chance::new(settings.seed.wrapping_add(settings.port as u64)),
                 log: AccessLog::default(),
@@ -149,14 +152,13 @@ impl Judge {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks away while a program does what no driver may, or looks again. The next reset makes
-    /// the judge know the card again.
+    /// Looks away while a program does what no driver may, or looks again: from the next reset
+    /// on, which makes the judge know the card again.
     pub fn pause(&self, paused: bool) {
-        let mut state = self.state();
-        state.port = Port::default();
-        state.receive.fill(Queue::default());
-        state.transmit.fill(Queue::default());
-        self.paused.store(paused, Ordering::Release);
+        self.resumes.store(!paused, Ordering::Release);
+        if paused {
+            self.paused.store(true, Ordering::Release);
+        }
     }
 
     /// Whether it looks away.
@@ -244,7 +246,10 @@ impl Judge {
     /// The card was reset: its registers have their defaults, and tables become undefined.
     pub(crate) fn was_reset(&self, regs: &RegisterFile, now: u64) {
         if self.is_paused() {
-            return;
+            if !self.resumes.load(Ordering::Acquire) {
+                return;
+            }
+            self.paused.store(false, Ordering::Release);
         }
         let State {
             chance,

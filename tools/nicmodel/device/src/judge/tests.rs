@@ -541,8 +541,13 @@ fn a_judge_that_looks_away_sees_nothing() {
     assert!(driver.read::<Txdctl>().enable(), "at once");
     assert_eq!(judge.counts(), (0, 0));
     judge.pause(false);
+    // It does not know which queues have been enabled meanwhile.
+    driver.write(offset::RDT, 1);
+    assert_eq!(judge.counts(), (0, 0));
     driver.start();
     assert_eq!(driver.broken(), BTreeSet::new());
+    driver.write(0x1fff0, 1);
+    assert_eq!(judge.counts(), (1, 0));
 }
 
 #[test]
