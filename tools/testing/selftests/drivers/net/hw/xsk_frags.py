@@ -221,8 +221,20 @@ def limits(cfg):
 @ksft_disruptive
 def grown(cfg):
     """ Frames that come to need several buffers get those. """
+    _check_grows(cfg, 2048)
+
+
+@ksft_variants([KsftNamedVariant(f"chunk_{chunk}", chunk) for chunk in (2048, 4096)])
+@ksft_disruptive
+def grown_after_one(cfg, chunk):
+    """ So do those of a ring that was made for a program for frames in one buffer. """
+    attach_for_now(cfg, cfg.programs.add(XDP_PASS))
+    _check_grows(cfg, chunk)
+
+
+def _check_grows(cfg, chunk):
     cfg.settle()
-    sockets = bound_sockets(cfg, FLAGS)
+    sockets = bound_sockets(cfg, FLAGS, chunk=chunk)
     to_sockets(cfg, sockets, frags=True)
     with reflecting(sockets):
         check_reflected(cfg, 1514)
@@ -275,8 +287,8 @@ def main():
     """ Ksft boiler plate main """
 
     run(__file__, [received, reflected, cut, sent, passed, sent_back, moved, dropped, no_memory,
-                   forwards_after("sockets"), limits, grown, one_after_several, restarted,
-                   forwards_after("all")])
+                   forwards_after("sockets"), limits, grown, grown_after_one,
+                   one_after_several, restarted, forwards_after("all")])
 
 
 if __name__ == "__main__":

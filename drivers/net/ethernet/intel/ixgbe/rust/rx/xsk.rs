@@ -81,13 +81,16 @@ struct BufferSize {
 impl BufferSize {
     /// The one with which each frame is in one buffer of users' memory, up to [`Self::room`].
     fn whole(room: XskRoom) -> Self {
-        let len = room.whole;
         // CAST: No more than three.
-        let kib = (len / 1024).clamp(2, 3) as u16;
-        // The frame limit keeps the NIC within a shorter buffer.
-        let longest = match u16::try_from(len) {
-            Ok(len) if len < kib * 1024 => len,
-            _ => u16::MAX,
+        let kib = (room.whole / 1024).clamp(2, 3) as u16;
+        let full = kib * 1024;
+        let takes_parts = room.part.is_some_and(|part| part >= full.into());
+        // Longer frames have no other buffers. The frame limit keeps the NIC within a shorter one.
+        let longest = if takes_parts {
+            u16::MAX
+        } else {
+            // CAST: Not more than a `u16`.
+            room.whole.min(full.into()) as u16
         };
 
         Self { kib, longest }
@@ -495,8 +498,8 @@ mod tests {
         assert_eq!(of(1525), (2, 1525, 0));
         assert_eq!(of(0), (2, 0, 0));
         // Chunks of 4 KiB.
-        assert_eq!(of(3840), (3, u16::MAX, 3046));
-        assert_eq!(of(65536), (3, u16::MAX, 3046));
+        assert_eq!(of(3840), (3, 3072, 3046));
+        assert_eq!(of(65536), (3, 3072, 3046));
     }
 
     #[test]
@@ -515,7 +518,11 @@ mod tests {
         assert_eq!(of(1408, Some(1023), 1500), (None, 0));
         assert_eq!(of(1526, Some(1023), 1501), (None, 1500));
         // Chunks of 4 KiB.
+        assert_eq!(of(3840, None, 3046), (Some((3, 3072)), 3046));
         assert_eq!(of(3840, Some(3456), 3046), (Some((3, u16::MAX)), 55270));
         assert_eq!(of(3840, Some(3456), 9710), (Some((3, u16::MAX)), 55270));
+        // There is room for full buffers, but not if they are several.
+        assert_eq!(of(3400, Some(3016), 3046), (Some((3, 3072)), 36838));
+        assert_eq!(of(3400, Some(3016), 9000), (Some((2, u16::MAX)), 36838));
     }
 }
