@@ -41,9 +41,12 @@ pub struct XskRoom {
 }
 
 impl XskRoom {
-    /// The most buffers of a frame: the first one, and those that it has room to list.
-    pub const PARTS: u32 = 1 + bindings::MAX_SKB_FRAGS;
+    /// The most buffers of a frame: there may be room to list more in kernels for other needs. No
+    /// frame of Ethernet needs more.
+    pub const PARTS: u32 = 1 + 17;
 }
+
+const _: () = assert!(XskRoom::PARTS <= 1 + bindings::MAX_SKB_FRAGS);
 
 /// The frames of a user's sockets, which are bound to a queue: `struct xsk_buff_pool` in C.
 ///
@@ -148,10 +151,10 @@ impl XskPool {
         self.has_metadata
     }
 
-    /// The most descriptors of a frame of the user.
-    pub(in crate::net) fn sent_parts(&self) -> u32 {
+    /// The most descriptors of a frame of the user, for a NIC that sends frames in `most` ones.
+    pub(in crate::net) fn sent_parts(&self, most: usize) -> usize {
         if self.room.part.is_some() {
-            XskRoom::PARTS
+            most.min(XskRoom::PARTS as usize)
         } else {
             1
         }

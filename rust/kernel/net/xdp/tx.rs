@@ -387,6 +387,7 @@ impl XdpTxRing {
         let parts = 1 + frame.fragments().len();
 
         if ring.room() < parts
+            || parts > F::MAX_PARTS
             || !frame.is_readable()
             || !frame.pad_to(F::MIN_LEN)
             || frame.len() > F::MAX_LEN.into()

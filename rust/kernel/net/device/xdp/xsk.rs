@@ -23,7 +23,10 @@ use crate::net::{
         XskPool,
         XskRoom, //
     },
-    xdp::xsk::TX_METADATA, //
+    xdp::{
+        xsk::TX_METADATA,
+        XdpFormat, //
+    }, //
 };
 
 use core::ptr::NonNull;
@@ -35,12 +38,10 @@ use core::ptr::NonNull;
 ///
 /// [`XskRing`]: crate::net::xdp::xsk::XskRing
 pub trait XskOps: XdpOps + QueueMgmtOps {
-    /// The most descriptors of a frame of a user that the NIC sends.
-    const MAX_PARTS: u32;
+    /// The formats of the rings.
+    type Format: XdpFormat;
 
     /// Whether the NIC inserts checksums into frames of users: see [`XdpFormat::tx_checksum`].
-    ///
-    /// [`XdpFormat::tx_checksum`]: crate::net::xdp::XdpFormat::tx_checksum
     const TX_CHECKSUM: bool = false;
 
     /// The greatest MTU with which there is room for each frame that is received; 0 if there is
@@ -52,14 +53,13 @@ impl<T: XskOps> OptionalOps<T> {
     /// Adds the callbacks of [`XskOps`], beside those of [`XdpOps`].
     pub const fn xsk(mut self) -> Self {
         self.netdev.ndo_xsk_wakeup = Some(Self::xsk_wakeup);
-        const {
-            assert!(
-                T::MAX_PARTS >= XskRoom::PARTS,
-                "users send as long frames as they receive"
-            );
-        };
         self.xdp_features |= bindings::netdev_xdp_act_NETDEV_XDP_ACT_XSK_ZEROCOPY;
-        self.max_xsk_parts = XskRoom::PARTS;
+        self.max_xsk_parts = if T::Format::MAX_PARTS < XskRoom::PARTS as usize {
+            // CAST: Just checked.
+            T::Format::MAX_PARTS as u32
+        } else {
+            XskRoom::PARTS
+        };
         if T::TX_CHECKSUM {
             self.xsk_tx_metadata = Some(TX_METADATA);
         }

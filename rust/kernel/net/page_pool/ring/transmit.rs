@@ -62,6 +62,9 @@ pub trait XdpFormat: RxFormat {
     /// The most bytes of a frame that the NIC sends.
     const MAX_LEN: u16;
 
+    /// The most descriptors of a frame that the NIC sends.
+    const MAX_PARTS: usize = 1 + bindings::MAX_SKB_FRAGS as usize;
+
     /// Whether a frame ends with the buffer of a receive descriptor, by the second word. If not, it
     /// goes on with the next descriptor.
     fn is_end(status: u64) -> bool;
@@ -405,7 +408,7 @@ impl<F: XdpFormat> Recycling<'_, '_, F> {
             // SAFETY: The instance is being polled, or there would be no `self`.
             unsafe { tx.complete() };
         }
-        tx.in_use() + count <= most && self.is_ours(buffer)
+        tx.in_use() + count <= most && count <= F::MAX_PARTS && self.is_ours(buffer)
     }
 
     /// Puts a frame on a ring, `len` bytes behind `headroom` bytes of the buffer. The NIC has to be

@@ -2,7 +2,10 @@
 
 //! The buffers of a frame in several ones.
 
-use super::XskFrame;
+use super::{
+    XskFrame,
+    XskRoom, //
+};
 
 use crate::{
     bindings,
@@ -17,11 +20,11 @@ use core::{
     }, //
 };
 
-/// The most buffers behind the first one: those that this has room to list.
-pub(super) const FRAGMENTS: usize = bindings::MAX_SKB_FRAGS as usize;
-
 /// The most buffers.
-pub(super) const PARTS: usize = FRAGMENTS + 1;
+pub(super) const PARTS: usize = XskRoom::PARTS as usize;
+
+/// The most of them behind the first one.
+pub(super) const FRAGMENTS: usize = PARTS - 1;
 
 /// A frame in several buffers.
 ///

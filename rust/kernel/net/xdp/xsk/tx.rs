@@ -131,8 +131,7 @@ impl<F: XdpFormat> TxSide<F> {
             next_free: 0,
             newest: 0,
             told: 0,
-            // CAST: `usize` has at least 32 bits wherever the kernel runs.
-            parts: pool.sent_parts() as usize,
+            parts: pool.sent_parts(F::MAX_PARTS),
             is_asked: pool.has_metadata(),
             is_cut: false,
             _format: PhantomData,
@@ -141,8 +140,7 @@ impl<F: XdpFormat> TxSide<F> {
 
     /// Fails if a ring is too short for a frame of the user.
     pub(super) fn check_len(len: RingSize, pool: &XskPool) -> Result {
-        // CAST: As in `new()`.
-        let most = pool.sent_parts() as usize;
+        let most = pool.sent_parts(F::MAX_PARTS);
         let most = if pool.has_metadata() { 2 * most } else { most };
 
         if len.get() <= most {

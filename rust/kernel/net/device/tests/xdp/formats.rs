@@ -32,6 +32,8 @@ pub(super) const fn done(len: u16) -> u64 {
 
 /// Less than programs can make of a buffer.
 pub(super) const MAX_LEN: u16 = 3210;
+/// Less than frames can have.
+pub(super) const MAX_PARTS: usize = 12;
 
 macro_rules! format {
     ($name:ident, $headroom:expr) => {
@@ -54,6 +56,7 @@ macro_rules! format {
 impl XdpFormat for Wide {
     const MIN_LEN: u16 = 17;
     const MAX_LEN: u16 = MAX_LEN;
+    const MAX_PARTS: usize = MAX_PARTS;
 
     fn is_end(status: u64) -> bool {
         status & MORE == 0

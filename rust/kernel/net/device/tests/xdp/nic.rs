@@ -75,6 +75,7 @@ use crate::{
                 XskRoom, //
             },
             Attachment,
+            XdpFormat,
             XdpRing,
             XdpTxCounts, //
         }, //
@@ -102,8 +103,9 @@ pub(super) const MAX_MTU: u32 = 3000;
 pub(super) const MAX_MTU_OF_MEMORY: u32 = 2000;
 pub(super) const MAX_MTU_OF_PARTS: u32 = 5000;
 const LEN: RingSize = RingSize::of::<16>();
-/// That of rings for frames in several buffers of a user.
+/// That of rings for frames in several buffers of a user, and of those that are too short for it.
 const LEN_OF_PARTS: RingSize = RingSize::of::<32>();
+const SHORT_LEN: RingSize = RingSize::of::<8>();
 
 #[expect(clippy::large_enum_variant, reason = "there are few of them")]
 pub(super) enum Ring {
@@ -225,7 +227,9 @@ impl Data<'_> {
             stolen.clone_from(&pool);
         }
         if let Some(pool) = pool {
-            let len = if pool.sent_parts() > 1 && !self.plan.is_short.load(Relaxed) {
+            let len = if self.plan.is_short.load(Relaxed) {
+                SHORT_LEN
+            } else if pool.sent_parts(Wide::MAX_PARTS) > 1 {
                 LEN_OF_PARTS
             } else {
                 LEN
@@ -447,7 +451,7 @@ impl XdpXmitOps for Nic {
 }
 
 impl XskOps for Nic {
-    const MAX_PARTS: u32 = XskRoom::PARTS;
+    type Format = Wide;
 
     const TX_CHECKSUM: bool = true;
 

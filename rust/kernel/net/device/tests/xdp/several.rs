@@ -3,7 +3,10 @@
 //! Tests of frames in several buffers.
 
 use super::{
-    formats::MAX_LEN,
+    formats::{
+        MAX_LEN,
+        MAX_PARTS, //
+    },
     nic::{
         Wide,
         DONE,
@@ -439,20 +442,22 @@ mod cases {
         program_acts(bindings::xdp_action_XDP_TX, [0; 3]);
         device.run(|ring, _, program, cx| {
             let mut first = 0;
+            // In too many buffers; too long; just right; too short.
+            let frames: [(&[u16], _); 5] = [
+                (&[20; MAX_PARTS + 1], false),
+                (&[1600, 1500, MAX_LEN - 3099], false),
+                (&[1600, 1500, MAX_LEN - 3100], true),
+                (&[14, 1, 1], false),
+                (&[14, 1, 2], true),
+            ];
 
-            // Too long; just right; too short.
-            for (lens, is_sent) in [
-                ([1600, 1500, MAX_LEN - 3099], false),
-                ([1600, 1500, MAX_LEN - 3100], true),
-                ([14, 1, 1], false),
-                ([14, 1, 2], true),
-            ] {
-                let verdict = run_on(ring, program, first, &lens, cx)?;
+            for (lens, is_sent) in frames {
+                let verdict = run_on(ring, program, first, lens, cx)?;
 
                 check(matches!(verdict, Verdict::Transmitted(_)) == is_sent)?;
-                check(ring.recycled() == if is_sent { 0 } else { 3 })?;
-                check(ring.refill(cx)? == 3)?;
-                first += 3;
+                check(ring.recycled() == if is_sent { 0 } else { lens.len() })?;
+                check(ring.refill(cx)? == lens.len())?;
+                first += lens.len();
             }
             check(ring.tx_in_use() == 6)?;
             Ok(())

@@ -4,6 +4,7 @@
 
 use super::{
     device,
+    formats::MAX_PARTS,
     nic::{
         DONE,
         MORE, //
@@ -424,8 +425,9 @@ mod cases {
     fn a_frame_that_the_nic_cannot_send_is_not_taken() -> Result {
         let device = target()?;
         let refused = [
-            // More buffers than there are descriptors.
+            // More buffers than there are descriptors, and than the NIC sends.
             Frame::new(&[60; 16])?,
+            Frame::new(&[60; MAX_PARTS + 1])?,
             // Too long, and too short where nothing can be added.
             Frame::new(&[60, 9000])?,
             Frame::new(&[14, 1])?,
@@ -440,7 +442,9 @@ mod cases {
                 check((ring.in_use(), counts(&device)) == (0, [0, 0, 1, 0]))?;
                 frame.give_back()?;
             }
-            check(doorbells(&device) == [0, 0])
+            check(doorbells(&device) == [0, 0])?;
+            let longest = [Frame::new(&[60; MAX_PARTS])?];
+            check(send(&device, &longest, FLUSH) == 1 && ring.in_use() == MAX_PARTS)
         })?;
         Ok(())
     }

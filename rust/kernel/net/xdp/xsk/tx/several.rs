@@ -95,7 +95,7 @@ impl<F: XdpFormat> TxSide<F> {
 
         let fits = (u64::from(F::MIN_LEN)..=u64::from(F::MAX_LEN)).contains(&bytes)
             && count < self.room() + usize::from(!self.is_asked)
-            && count <= PARTS;
+            && count <= F::MAX_PARTS;
         // The user may ask with the first one.
         //
         // SAFETY: By the safety requirements.
@@ -145,9 +145,9 @@ impl<F: XdpFormat> TxSide<F> {
         unsafe {
             *self.sent(self.slots.place(start)) = Sent {
                 buff: None,
-                // CAST: Not more than `PARTS`.
+                // CAST: Not more than `F::MAX_PARTS`.
                 users: count as u32,
-                // CAST: Not more than the positions of that.
+                // CAST: Less than the positions of a ring.
                 reported: reported as u32,
             };
         }
@@ -197,7 +197,7 @@ impl<F: XdpFormat> TxSide<F> {
                 .ok();
         }
         let total = u16::try_from(total).ok()?;
-        if !(F::MIN_LEN..=F::MAX_LEN).contains(&total) || count > self.room() {
+        if !(F::MIN_LEN..=F::MAX_LEN).contains(&total) || count > self.room().min(F::MAX_PARTS) {
             return None;
         }
 

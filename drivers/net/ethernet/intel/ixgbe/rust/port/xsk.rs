@@ -7,16 +7,15 @@ use kernel::net::{
     xdp::xsk::XskRoom, //
 };
 
-use crate::{
-    desc::TX_LIMITS,
-    rx, //
+use crate::rx::{
+    self,
+    Xdp, //
 };
 
 use super::PortDriver;
 
 impl XskOps for PortDriver {
-    // CAST: A small constant.
-    const MAX_PARTS: u32 = TX_LIMITS.descriptors as u32;
+    type Format = Xdp;
 
     const TX_CHECKSUM: bool = true;
 

@@ -40,6 +40,7 @@ use crate::desc::{
     RxInfo,
     RxStatus,
     TxData,
+    TX_LIMITS,
     TX_MAX_PACKET,
     TX_MIN_LEN, //
 };
@@ -199,6 +200,7 @@ buffers!(
 impl XdpFormat for Xdp {
     const MIN_LEN: u16 = TX_MIN_LEN;
     const MAX_LEN: u16 = TX_MAX_PACKET as u16;
+    const MAX_PARTS: usize = TX_LIMITS.descriptors;
 
     #[inline(always)]
     fn is_end(status: u64) -> bool {
