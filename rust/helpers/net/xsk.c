@@ -5,6 +5,7 @@
 #include <net/xdp_sock_drv.h>
 
 #include "../../../net/xdp/xdp_umem.h"
+#include "../../../net/xdp/xsk_queue.h"
 
 #ifdef CONFIG_PAGE_POOL
 
@@ -64,6 +65,22 @@ rust_helper_xsk_pool_has_tx_metadata(struct xsk_buff_pool *pool)
 #else
 	return false;
 #endif
+}
+
+/* The number of descriptors that were taken from users, frames or not. */
+__rust_helper u32 rust_helper_xsk_pool_tx_taken(struct xsk_buff_pool *pool)
+{
+	u32 taken = 0;
+
+#ifdef CONFIG_XDP_SOCKETS
+	struct xdp_sock *xs;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(xs, &pool->xsk_tx_list, tx_list)
+		taken += xs->tx->cached_cons;
+	rcu_read_unlock();
+#endif
+	return taken;
 }
 
 __rust_helper u32 rust_helper_xsk_buff_alloc_batch(struct xsk_buff_pool *pool,

@@ -289,10 +289,16 @@ impl<F: XdpFormat> TxSide<F> {
         // SAFETY: The pool is there, and this poll function alone uses it.
         //
         // CAST: It is less than the length of a ring.
-        let count =
-            unsafe { bindings::xsk_tx_peek_release_desc_batch(raw, wanted as u32) } as usize;
-        let count = count.min(wanted);
+        let (count, taken) = unsafe {
+            let before = bindings::xsk_pool_tx_taken(raw);
+            let count = bindings::xsk_tx_peek_release_desc_batch(raw, wanted as u32);
 
+            (count, bindings::xsk_pool_tx_taken(raw).wrapping_sub(before))
+        };
+        // C stops at what is no frame, which it gives back itself.
+        let has_stopped = taken != count;
+        // CAST: `usize` has at least 32 bits wherever the kernel runs.
+        let count = (count as usize).min(wanted);
         let mut first = 0;
 
         if self.is_cut {
@@ -315,7 +321,8 @@ impl<F: XdpFormat> TxSide<F> {
         }
         // If there is no room, frames are under way, whose completion polls again. There may be one
         // that was too long for what was wanted.
-        result.has_more = wanted - count < self.parts && self.room_for_users() >= self.parts;
+        result.has_more =
+            (has_stopped || wanted - count < self.parts) && self.room_for_users() >= self.parts;
         result
     }
 

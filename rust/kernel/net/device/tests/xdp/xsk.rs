@@ -334,6 +334,29 @@ mod cases {
     }
 
     #[test]
+    fn those_behind_what_is_no_frame_are_sent() -> Result {
+        let (device, _program, user) = bound(act, false)?;
+        let (first, nowhere) = ((CHUNKS * CHUNK) as u64, u64::from(u32::MAX));
+
+        for addr in [nowhere, first, nowhere] {
+            user.send(addr, 60);
+        }
+        device.run_xsk(|ring, _, cx| {
+            for expected in [(0, true), (1, true), (0, false)] {
+                let sent = ring.transmit(cx, 64)?;
+
+                check((sent.frames, sent.has_more) == expected)?;
+            }
+            ring.write_back_tx(cx, 0, DONE);
+            ring.complete(cx)
+        })?;
+        for addr in [nowhere, first, nowhere] {
+            assert_eq!(user.sent(), Some(addr));
+        }
+        user.unbind()
+    }
+
+    #[test]
     fn no_more_are_sent_than_there_is_room_for() -> Result {
         let (device, _program, user) = bound(act, false)?;
         let first = (CHUNKS * CHUNK) as u64;
