@@ -12,6 +12,7 @@ use kernel::{
         inflight::Split,
         skbuff::{
             DropReason,
+            PartialChecksum,
             Segmentation,
             SkBuff, //
         }, //
@@ -27,6 +28,9 @@ use crate::desc::{
 
 /// The most context descriptors of a packet.
 const CONTEXTS: usize = 1;
+
+/// The length of a VLAN tag.
+const TAG_LEN: u32 = 4;
 
 /// The offloads of a packet.
 pub(crate) struct Offload {
@@ -136,21 +140,74 @@ fn features_asked(skb: &SkBuff, features: Features) -> Features {
         }
         return features;
     };
+    // A tag that the NIC does not insert gets into the packet after this.
+    let tag_len = if skb.vlan_tag().is_some() { TAG_LEN } else { 0 };
+    let checksum = PartialChecksum {
+        start: checksum.start.saturating_add(tag_len),
+        ..checksum
+    };
 
-    if TxContext::new(checksum, skb.network_offset()).is_none() {
+    if TxContext::new(checksum, skb.network_offset().saturating_add(tag_len)).is_none() {
         return features
             .without(Feature::ChecksumAny)
             .without(Feature::ChecksumSctp)
             .without(Feature::VlanInsert)
             .without_segmentation();
     }
-    if skb.gso_size().is_some() && !is_segmentable(skb) {
+    if skb.gso_size().is_some() && !is_segmentable(skb, tag_len) {
         return features.without_segmentation();
     }
     features
 }
 
-fn is_segmentable(skb: &SkBuff) -> bool {
-    skb.segmentation()
-        .is_some_and(|segmentation| Offload::segmented(skb.len(), &segmentation).is_some())
+fn is_segmentable(skb: &SkBuff, tag_len: u32) -> bool {
+    skb.segmentation().is_some_and(|segmentation| {
+        let segmentation = behind(tag_len, segmentation);
+
+        Offload::segmented(skb.len().saturating_add(tag_len), &segmentation).is_some()
+    })
+}
+
+/// The segmentation of a packet with so many bytes more in front of its network header.
+fn behind(len: u32, segmentation: Segmentation) -> Segmentation {
+    Segmentation {
+        network: segmentation.network.saturating_add(len),
+        transport: segmentation.transport.saturating_add(len),
+        headers: segmentation.headers.saturating_add(len),
+        ..segmentation
+    }
+}
+
+#[kunit_tests(ixgbe_rust_offload)]
+mod tests {
+    use super::*;
+
+    use kernel::net::skbuff::SegmentedProtocol;
+
+    #[test]
+    fn there_is_room_for_a_tag() {
+        let fits = |network, headers| {
+            let segmentation = Segmentation {
+                protocol: SegmentedProtocol::Tcp,
+                ipv4: true,
+                size: 1448,
+                network,
+                network_len: 20,
+                transport: headers - 20,
+                headers,
+            };
+
+            [0, TAG_LEN]
+                .map(|len| Offload::segmented(65536 + len, &behind(len, segmentation)).is_some())
+        };
+
+        assert_eq!(fits(14, 54), [true; 2]);
+        // Labels of MPLS.
+        assert_eq!(fits(122, 162), [true; 2]);
+        assert_eq!(fits(126, 166), [true, false]);
+        assert_eq!(fits(130, 170), [false; 2]);
+        // The headers of a tunnel.
+        assert_eq!(fits(14, 232), [true; 2]);
+        assert_eq!(fits(14, 236), [true, false]);
+    }
 }

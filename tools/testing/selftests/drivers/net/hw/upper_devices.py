@@ -416,8 +416,8 @@ def flow_table(cfg):
 
 
 def _labels(dev, address, ns):
-    """ Let a host take packets with the label for its own address. """
-    for setting in ("platform_labels=1000", f"conf.{dev}.input=1"):
+    """ Let a host take packets with the label, or several, for its own address. """
+    for setting in ("platform_labels=1000", f"conf.{dev}.input=1", "conf.lo.input=1"):
         made = cmd(f"sysctl -q -w net.mpls.{setting}", ns=ns, fail=False)
         if made.ret:
             raise KsftSkipEx("the kernel has no MPLS")
@@ -427,25 +427,46 @@ def _labels(dev, address, ns):
     defer(ip, f"-f mpls route del {LABEL}", ns=ns)
 
 
-def mpls(cfg):
-    """ Packets with a label of MPLS arrive, and the device splits them. """
+def _labelled(cfg, here, there, count=1, size=SIZE):
+    """
+    Check streams each way with so many labels. @here, @there: devices, with their addresses.
+    Return what counters of the driver have grown by, or nothing of those that it has not got.
+    """
     for module in ("mpls_router", "mpls_iptunnel", "mpls_gso"):
         with contextlib.suppress(CmdExitFailure):
             insert_module(module)
-    ends = ((None, cfg.ifname, "10.9.105.1", cfg.remote_addr_v["4"]),
-            (cfg.remote_ns, cfg.remote_ifname, "10.9.105.2", cfg.addr_v["4"]))
+    ends = ((None, here[0], "10.9.105.1", there[1]),
+            (cfg.remote_ns, there[0], "10.9.105.2", here[1]))
     for ns, dev, address, _ in ends:
         _labels(dev, address, ns)
+    labels = "/".join([str(LABEL)] * count)
     for (ns, dev, own, gateway), (_, _, address, _) in (ends, ends[::-1]):
-        ip(f"route add {address}/32 encap mpls {LABEL} via {gateway} dev {dev} src {own} mtu 1400",
-           ns=ns)
+        ip(f"route add {address}/32 encap mpls {labels} via {gateway} dev {dev} src {own} "
+           f"mtu {1400 - 4 * count}", ns=ns)
         defer(ip, f"route del {address}/32", ns=ns)
     before = driver_stats(cfg.ifname)
-    streams([(ns, address) for ns, _, address, _ in ends])
-    # Other drivers have no such counter.
-    if "tx_gso_packets" in before:
-        ksft_ge(driver_stats(cfg.ifname)["tx_gso_packets"] - before["tx_gso_packets"],
-                SIZE // 200_000, "packets split by the device")
+    streams([(ns, address) for ns, _, address, _ in ends], size)
+    after = driver_stats(cfg.ifname)
+    return {name: after[name] - before[name] for name in ("tx_gso_packets", "tx_refused")
+            if name in before}
+
+
+def mpls(cfg):
+    """ Packets with a label of MPLS arrive, and the device splits them. """
+    found = _labelled(cfg, (cfg.ifname, cfg.addr_v["4"]),
+                      (cfg.remote_ifname, cfg.remote_addr_v["4"]))
+    if "tx_gso_packets" in found:
+        ksft_ge(found["tx_gso_packets"], SIZE // 200_000, "packets split by the device")
+
+
+def tag_before_labels(cfg):
+    """ There may be as many labels as the device takes, and the stack adds a tag. """
+    ends = (None, cfg.ifname, "10.9.106.1"), (cfg.remote_ns, cfg.remote_ifname, "10.9.106.2")
+    for ns, dev, address in ends:
+        _add("ksft-vlan", f"vlan proto 802.1ad id {VLAN}", dev, ns)
+        _up("ksft-vlan", address, ns)
+    found = _labelled(cfg, *[("ksft-vlan", address) for _, _, address in ends], 28, SIZE // 20)
+    ksft_eq(found.get("tx_refused", 0), 0, "packets that were dropped")
 
 
 def _sent_by_class(cfg):
@@ -515,7 +536,7 @@ def net_console(cfg):
 
 
 CASES = [bridge, from_machine, to_machine, fail_over, aggregation, container, flow_table, mpls,
-         traffic_classes, net_console]
+         tag_before_labels, traffic_classes, net_console]
 
 
 # Each case and its parameters.
