@@ -250,6 +250,9 @@ bitfield! {
 /// Length of an Ethernet header.
 const ETH_HLEN: u32 = 14;
 
+/// The shortest header of IP: the device has a minimum, too (IPLEN), which is below that.
+const IP_MIN_LEN: u32 = 20;
+
 /// Offsets of the checksum in the headers of UDP, TCP and SCTP.
 const UDP_CHECKSUM: u16 = 6;
 const TCP_CHECKSUM: u16 = 16;
@@ -284,6 +287,9 @@ impl TxContext {
             _ => return None,
         };
         let iplen = checksum.start.checked_sub(network_offset)?;
+        if iplen < IP_MIN_LEN {
+            return None;
+        }
 
         let low = TxContextLow::zeroed()
             .try_with_maclen(network_offset)
@@ -390,6 +396,7 @@ mod tests {
         );
         for (start, offset) in [
             (13, 6),
+            (33, 6),
             (14 + 512, 6),
             (34, 8),
             (34, 0),
@@ -492,6 +499,11 @@ mod tests {
 
         let backwards = internet(10, 16);
         assert!(TxContext::new(backwards, 14).is_none());
+
+        // There is no header of IP.
+        assert!(TxContext::new(internet(14, 16), 14).is_none());
+        assert!(TxContext::new(internet(33, 16), 14).is_none());
+        assert!(TxContext::new(internet(34, 16), 14).is_some());
 
         let far = internet(14 + 512, 16);
         assert!(TxContext::new(far, 14).is_none());
