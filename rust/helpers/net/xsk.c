@@ -190,6 +190,21 @@ __rust_helper void rust_helper_xdp_get_umem(struct xdp_umem *umem)
 	xdp_get_umem(umem);
 }
 
+/*
+ * A device is about to go, and leaves a mapping behind. Another one may get its
+ * address, by which mappings are found.
+ */
+__rust_helper void rust_helper_xdp_umem_forget(struct xdp_umem *umem,
+					       const struct net_device *dev)
+{
+	struct xsk_dma_map *map;
+
+	list_for_each_entry(map, &umem->xsk_dma_list, list) {
+		if (map->netdev == dev)
+			map->netdev = NULL;
+	}
+}
+
 __rust_helper void rust_helper_xdp_put_umem(struct xdp_umem *umem,
 					    bool defer_cleanup)
 {

@@ -336,6 +336,16 @@ impl<T: Driver> Up<T> {
         shared.orphans.drop_unused();
     }
 
+    /// Tells what is about to be leaked that the device goes, see [`Self::leak`]. With RTNL held.
+    pub(super) fn lose(&self) {
+        for vector in [&self.made.vectors, &self.made.failed]
+            .into_iter()
+            .flatten()
+        {
+            vector.napi().lose();
+        }
+    }
+
     /// Leaks what the NIC may access: the device goes away, and it may still do DMA. That is what
     /// belongs to the NAPI instances, and these, as the objects refer to them: rings with their
     /// buffers, packets in flight, and memory of [`Napi::keep_dma`]. NAPI is disabled.
@@ -350,6 +360,7 @@ impl<T: Driver> Up<T> {
             // SAFETY: NAPI is disabled.
             drop(unsafe { vector.take_poller() });
         }
+        self.lose();
 
         let leaked = Leaked {
             _up: ManuallyDrop::new(self),

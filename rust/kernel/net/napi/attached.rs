@@ -63,6 +63,10 @@ pub(crate) trait Attached: Send + Sync {
         false
     }
 
+    /// The object is lost: the device is about to go, and its NIC has not stopped. Process context,
+    /// with RTNL held.
+    fn lose(&self) {}
+
     /// The object was made while the instance was running, for a receive queue that has it now.
     ///
     /// # Safety
@@ -287,6 +291,13 @@ impl Napi {
                 // SAFETY: We are the instance, which is disabled.
                 unsafe { object.connect(self.as_raw()) };
             }
+        }
+    }
+
+    /// See [`Attached::lose`].
+    pub(in crate::net) fn lose(&self) {
+        for (_, object) in self.attached.lock().iter() {
+            object.lose();
         }
     }
 

@@ -254,14 +254,21 @@ impl XskPool {
             *self.kept.lock() = Some(unsafe { Kept::take(self.raw, self.dev) });
         }
     }
+
+    /// The device is about to go, and its NIC has not stopped. With RTNL held.
+    pub(in crate::net) fn lose(&self) {
+        if let Some(kept) = &mut *self.kept.lock() {
+            kept.lose();
+        }
+    }
 }
 
 /// The memory of a pool that is gone, which a NIC may still access.
 ///
 /// # Invariants
 ///
-/// A reference to `umem` is ours, which has a mapping for `dev`, counted for us, and the addresses
-/// of that are ours, as those of a pool are.
+/// A reference to `umem` is ours, which has a mapping for `dev`, or for one that is gone if that is
+/// null, counted for us, and the addresses of that are ours, as those of a pool are.
 #[cfg(CONFIG_XDP_SOCKETS)]
 struct Kept {
     umem: NonNull<bindings::xdp_umem>,
@@ -299,10 +306,20 @@ impl Kept {
             addresses,
         }
     }
+
+    /// Keeps the mapping from devices that get the address of this one later. RTNL must be held.
+    fn lose(&mut self) {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::xdp_umem_forget(self.umem.as_ptr(), self.dev) };
+        // INVARIANT: All mappings for the device have this one now.
+        self.dev = ptr::null_mut();
+    }
 }
 
 #[cfg(not(CONFIG_XDP_SOCKETS))]
 impl Kept {
+    fn lose(&mut self) {}
+
     /// # Safety
     ///
     /// There must be such a pool, which there is not.

@@ -93,6 +93,10 @@ impl Attached for XskMemory {
     fn is_of_rx_queue(&self) -> bool {
         true
     }
+
+    fn lose(&self) {
+        self.pool.lose();
+    }
 }
 
 impl Drop for XskMemory {

@@ -14,7 +14,10 @@ use self::user::{
 };
 
 use super::{
-    super::super::Locks,
+    super::super::{
+        up::Up,
+        Locks, //
+    },
     formats::UNREPORTED,
     nic::{
         XskJob,
@@ -66,6 +69,20 @@ fn queue_with_rings(device: &XdpDevice) -> Result<Option<u16>> {
     let registration = device.registration.as_ref().ok_or(ENODEV)?;
 
     Ok(registration.inner().orphans.queue_with_rings())
+}
+
+/// Has the memory that is kept be that of a NIC which is lost.
+fn lose_kept(device: &XdpDevice) -> Result {
+    let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();
+
+    Locks::with(inner.dev(), |locks| {
+        inner
+            .kept
+            .get(locks.ops())
+            .as_ref()
+            .map(Up::lose)
+            .ok_or(ENOENT)
+    })
 }
 
 /// Waits for a restart in the background.
@@ -610,6 +627,10 @@ mod cases {
         device.plan.hangs.store(true, Relaxed);
         user.unbind()?;
         assert_eq!((user.kept(), user.is_mapped()), ((1, true), false));
+        // If that is gone, so is what its address tells.
+        assert!(user.is_mapped_for(device.dev()));
+        lose_kept(&device)?;
+        assert!(!user.is_mapped_for(device.dev()));
         device.plan.hangs.store(false, Relaxed);
         // After a reset.
         let inner = device.registration.as_ref().ok_or(ENODEV)?.inner();

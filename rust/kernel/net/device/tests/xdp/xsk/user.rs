@@ -264,6 +264,26 @@ impl User {
         (self.umem.users.refs.counter - 1, is_mapped)
     }
 
+    /// Whether a mapping of the memory is found for a device.
+    pub(super) fn is_mapped_for(&self, dev: *mut bindings::net_device) -> bool {
+        let head = &raw const self.umem.xsk_dma_list;
+        let mut entry = self.umem.xsk_dma_list.next.cast_const();
+
+        while !ptr::eq(entry, head) {
+            // SAFETY: The list has mappings.
+            let (netdev, next) = unsafe {
+                let map = crate::container_of!(entry, bindings::xsk_dma_map, list);
+
+                ((*map).netdev, (*entry).next)
+            };
+            if netdev == dev {
+                return true;
+            }
+            entry = next.cast_const();
+        }
+        false
+    }
+
     /// The number of frames that were given back to the pool.
     pub(super) fn given_back(&self) -> u32 {
         // SAFETY: By the type invariants.
