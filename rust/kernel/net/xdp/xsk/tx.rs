@@ -430,7 +430,7 @@ impl<F: XdpFormat> TxSide<F> {
     /// As for [`Self::put_users`].
     #[cold]
     unsafe fn refuse(&mut self, pool: *mut bindings::xsk_buff_pool, count: usize) {
-        // CAST: Not more than `REPORTED`.
+        // CAST: Less than the length of a ring.
         let count = count as u32;
 
         if self.in_use() == 0 {
