@@ -54,7 +54,6 @@ use crate::{
     }, //
 };
 use core::{
-    cell::UnsafeCell,
     marker::PhantomData,
     mem,
     ptr::NonNull,
@@ -64,11 +63,13 @@ use core::{
 mod any;
 mod chains;
 pub(in crate::net) mod parts;
+pub(in crate::net) mod places;
 pub(in crate::net) mod recycling;
 #[cfg(CONFIG_KUNIT)]
 mod tests;
 pub(in crate::net) mod transmit;
 
+use self::places::Places;
 pub use self::{
     any::AnyRxRing,
     chains::{
@@ -96,30 +97,6 @@ pub trait RxFormat {
     fn len(status: u64) -> u16;
 }
 
-/// Places for what a receive queue has from its NIC, which are used by its one owner.
-struct Places<T>(UnsafeCell<KVVec<Option<T>>>);
-
-// SAFETY: The one user of the places has its handle exclusively.
-unsafe impl<T: Send> Sync for Places<T> {}
-
-impl<T> Places<T> {
-    /// Allocates `len` places, which are empty.
-    fn new(len: usize) -> Result<Self> {
-        let mut places = KVVec::with_capacity(len, GFP_KERNEL)?;
-
-        for _ in 0..len {
-            places.push(None, GFP_KERNEL)?;
-        }
-        Ok(Self(UnsafeCell::new(places)))
-    }
-
-    /// A pointer to the first one, for their one user.
-    fn first(&self) -> Result<NonNull<Option<T>>> {
-        // SAFETY: There is no user yet.
-        NonNull::new(unsafe { (*self.0.get()).as_mut_ptr() }).ok_or(EINVAL)
-    }
-}
-
 /// The memory of a ring, which the NAPI instance owns.
 ///
 /// Only the [`RxRing`] that was made with it uses it, as long as the instance exists.
@@ -127,7 +104,7 @@ struct RxRingMemory {
     desc: RingMemory,
     /// The buffers that the NIC has, each at the index of its descriptor. They are from the pool
     /// that was made with the ring.
-    buffers: Places<DeviceBuffer>,
+    buffers: Places<Option<DeviceBuffer>>,
 }
 
 impl Attached for RxRingMemory {

@@ -113,7 +113,7 @@ impl PartialFrame {
 
 /// The frames that have not ended, which the NAPI instance owns. Only the [`ChainRing`] that was
 /// made with it uses it, as long as the instance exists.
-type PartialFrames = Places<PartialFrame>;
+type PartialFrames = Places<Option<PartialFrame>>;
 
 impl Attached for PartialFrames {
     fn is_of_rx_queue(&self) -> bool {

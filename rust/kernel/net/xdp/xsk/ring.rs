@@ -24,6 +24,7 @@ use crate::{
             XskPool,
             XskRoom, //
         },
+        page_pool::ring::places::Places,
         queue::{
             bus_address,
             Place,
@@ -44,33 +45,12 @@ use crate::{
 };
 
 use core::{
-    cell::UnsafeCell,
     mem,
     ptr::NonNull, //
 };
 
 /// A frame that the NIC has: a pointer, which is null if there is none.
 type Held = Option<NonNull<bindings::xdp_buff>>;
-
-/// Places for what the NIC has, which are used by the one who polls, or drops them.
-struct Places<T>(UnsafeCell<KVVec<T>>);
-
-impl<T: Default> Places<T> {
-    fn new(len: RingSize) -> Result<Self> {
-        let mut places = KVVec::with_capacity(len.get(), GFP_KERNEL)?;
-
-        for _ in 0..len.get() {
-            places.push(T::default(), GFP_KERNEL)?;
-        }
-        Ok(Self(UnsafeCell::new(places)))
-    }
-
-    /// A pointer to the first one, for their one user.
-    fn first(&self) -> Result<NonNull<T>> {
-        // SAFETY: There is no user yet.
-        NonNull::new(unsafe { (*self.0.get()).as_mut_ptr() }).ok_or(EINVAL)
-    }
-}
 
 /// The memory of both rings, which the NAPI instance owns. It counts as a ring of the pool.
 struct XskMemory {
@@ -206,7 +186,7 @@ impl<F: XdpFormat> XskRing<F> {
         TxSide::<F>::check_len(len, pool)?;
         let room = pool.room();
         let (rx, tx) = (RingMemory::new(dev, len)?, RingMemory::new(dev, len)?);
-        let (held, sent) = (Places::new(len)?, Places::new(len)?);
+        let (held, sent) = (Places::new(len.get())?, Places::new(len.get())?);
         let addresses = [rx.address(), tx.address()];
         let (slots, tx_slots) = (rx.slots(), tx.slots());
         let (first_held, first_sent) = (held.first()?, sent.first()?);
