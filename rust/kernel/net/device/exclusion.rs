@@ -4,6 +4,7 @@
 
 use super::{
     inner::Inner,
+    ops_lock::Locks,
     optional_ops::Exclusion,
     Driver,
     Feature,
@@ -21,14 +22,21 @@ impl<T: Driver> Inner<T> {
     }
 
     /// Refuses an MTU that the device cannot have.
-    pub(super) fn check_mtu(&self, mtu: u32) -> Result {
-        match self.exclusion() {
-            Some(Exclusion { by, max_mtu }) if mtu > max_mtu => {
-                crate::netdev_err!(self.dev(), "MTU of {mtu}, above {max_mtu}: there is {by}\n");
-                Err(EINVAL)
-            }
-            _ => Ok(()),
+    pub(super) fn check_mtu(&self, mtu: u32, locks: &mut Locks<'static>) -> Result {
+        let found = || self.exclusion().filter(|one| mtu > one.max_mtu);
+
+        if found().is_none() {
+            return Ok(());
         }
+        if let Some(end) = T::OPS.end_exclusions {
+            // SAFETY: This is the device of `self`.
+            unsafe { end(self.dev(), locks) };
+        }
+        let Some(Exclusion { by, max_mtu }) = found() else {
+            return Ok(());
+        };
+        crate::netdev_err!(self.dev(), "MTU of {mtu}, above {max_mtu}: there is {by}\n");
+        Err(EINVAL)
     }
 
     /// The features without those that the device cannot have.

@@ -219,7 +219,7 @@ impl<T: Driver> Ops<T> {
             inner.check_reachable()?;
             let old = inner.dev().mtu();
             let mtu = u32::try_from(mtu)?;
-            inner.check_mtu(mtu)?;
+            inner.check_mtu(mtu, locks)?;
             let change = if T::HAS_CHANGE_MTU {
                 T::change_mtu(inner.data(), inner.dev(), mtu, locks)?
             } else {

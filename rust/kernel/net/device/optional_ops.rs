@@ -79,6 +79,10 @@ pub struct OptionalOps<T> {
     ///
     /// Its safety requirement: the device is one of driver `T`.
     pub(super) exclusion: Option<unsafe fn(&Device) -> Option<Exclusion>>,
+    /// Ends exclusions by those who are about to go.
+    ///
+    /// Its safety requirement: the device is one of driver `T`.
+    pub(super) end_exclusions: Option<unsafe fn(&Device, &mut Locks<'static>)>,
     /// Restarts all receive queues.
     ///
     /// Its safety requirement: the device is one of driver `T`, and up.
@@ -109,6 +113,7 @@ impl<T> OptionalOps<T> {
         xsk_tx_metadata: None,
         max_xsk_parts: 0,
         exclusion: None,
+        end_exclusions: None,
         restart_rx: None,
         arm_wake_up: None,
         _driver: PhantomData,

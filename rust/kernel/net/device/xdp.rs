@@ -187,7 +187,7 @@ fn prepare<T: XdpOps>(
     let took_parts = !attachment.is_for_one_buffer();
     if !takes_fragments {
         inner.orphans.take_parts(false);
-        if let Err(error) = inner.check_mtu(dev.mtu()) {
+        if let Err(error) = inner.check_mtu(dev.mtu(), locks) {
             inner.orphans.take_parts(took_parts);
             return Err(extack.refuse(error, c"memory of AF_XDP has shorter buffers than the MTU"));
         }

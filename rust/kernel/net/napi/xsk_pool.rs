@@ -166,6 +166,30 @@ impl XskPool {
         self.raw.as_ptr()
     }
 
+    /// Whether a socket has the pool. C unbinds one that none has, as soon as it gets RTNL.
+    ///
+    /// # Safety
+    ///
+    /// The pool must be there.
+    #[cfg(CONFIG_XDP_SOCKETS)]
+    pub(super) unsafe fn has_users(&self) -> bool {
+        let users = {
+            // SAFETY: By the safety requirements. A `refcount_t` is an `atomic_t`, which is an
+            // `i32` in memory.
+            unsafe { Atomic::<i32>::from_ptr((&raw mut (*self.as_raw()).users).cast::<i32>()) }
+        };
+
+        users.load(Relaxed) != 0
+    }
+
+    /// # Safety
+    ///
+    /// There must be such a pool, which there is not.
+    #[cfg(not(CONFIG_XDP_SOCKETS))]
+    pub(super) unsafe fn has_users(&self) -> bool {
+        false
+    }
+
     /// Whether the pool is there. With the lock of the device's operations held.
     pub(in crate::net) fn is_there(&self) -> bool {
         self.is_there.load(Relaxed)

@@ -65,6 +65,22 @@ impl Orphans {
         found.next().map(|(queue, _)| *queue)
     }
 
+    /// A queue whose pool no socket has any more.
+    ///
+    /// # Safety
+    ///
+    /// RTNL must be held, so that C unbinds no pool meanwhile.
+    pub(in crate::net) unsafe fn queue_without_users(&self) -> Option<u16> {
+        let objects = self.objects.lock();
+        // SAFETY: By the safety requirements: a pool that is listed is bound.
+        let mut found = objects
+            .pools
+            .iter()
+            .filter(|(_, pool)| !unsafe { pool.has_users() });
+
+        found.next().map(|(queue, _)| *queue)
+    }
+
     /// Takes the pool of a queue out, if it has one.
     pub(in crate::net) fn take_pool(&self, queue: u16) -> Option<Arc<XskPool>> {
         let pools = &mut self.objects.lock().pools;

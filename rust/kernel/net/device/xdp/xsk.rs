@@ -65,6 +65,7 @@ impl<T: XskOps> OptionalOps<T> {
         }
         self.setup_xsk = Some(Self::setup_xsk);
         self.exclusion = Some(Self::excluded_by_pool);
+        self.end_exclusions = Some(Self::end_exclusions);
         self
     }
 
@@ -90,6 +91,25 @@ impl<T: XskOps> OptionalOps<T> {
             .into_iter()
             .flatten()
             .min_by_key(|one| one.max_mtu)
+    }
+
+    /// Unbinds pools whose sockets have been closed. C does so later: a user who has closed the
+    /// last one, and asks for an MTU next, is not to be refused because of it.
+    ///
+    /// # Safety
+    ///
+    /// See [`OptionalOps::end_exclusions`].
+    unsafe fn end_exclusions(dev: &Device, locks: &mut Locks<'static>) {
+        // SAFETY: By the safety requirements.
+        let inner = unsafe { ops::inner::<T>(dev.as_raw()) };
+
+        // SAFETY: This can be called in process context. A socket gives its pool up behind readers
+        // of RCU.
+        unsafe { bindings::rcu_barrier() };
+        // SAFETY: RTNL is held.
+        while let Some(queue) = unsafe { inner.orphans.queue_without_users() } {
+            unbind(inner, queue, locks);
+        }
     }
 
     /// # Safety

@@ -249,6 +249,12 @@ impl User {
         self.setup(ptr::null_mut())
     }
 
+    /// Closes all sockets, or opens them again: C's work that unbinds the pool then waits.
+    pub(super) fn set_closed(&self, is_closed: bool) {
+        // SAFETY: By the type invariants.
+        unsafe { (*self.pool.as_ptr()).users.refs.counter = (!is_closed).into() };
+    }
+
     /// Whether it is mapped.
     pub(super) fn is_mapped(&self) -> bool {
         // SAFETY: By the type invariants.
