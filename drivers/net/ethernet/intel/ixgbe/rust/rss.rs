@@ -108,6 +108,11 @@ impl Hashing {
     }
 }
 
+/// Whether only some fragments of a datagram are hashed by what is hashed of `flow`.
+pub(crate) fn separates_fragments(flow: FlowType, fields: RxfhFields) -> bool {
+    matches!(flow, FlowType::UdpIpv4 | FlowType::UdpIpv6) && fields == RxfhFields::AddressesAndPorts
+}
+
 /// Returns the queue pair of entry `index` of the redirection table. An entry has 4 bits.
 fn entry(index: usize, pairs: u16) -> u8 {
     let pairs = NonZero::new(usize::from(pairs.min(16))).unwrap_or(NonZero::<usize>::MIN);
@@ -261,6 +266,8 @@ mod tests {
             Ok(())
         );
         assert_eq!(hashing.command(16).into_raw(), 0x0092_0001);
+        assert!(separates_fragments(FlowType::UdpIpv6, ports));
+        assert!(!separates_fragments(FlowType::TcpIpv4, ports));
         // Other packets have none that the NIC knows.
         assert_eq!(hashing.get(FlowType::OtherIpv4), RxfhFields::Addresses);
         assert_eq!(hashing.set(FlowType::OtherIpv4, ports), Err(EINVAL));

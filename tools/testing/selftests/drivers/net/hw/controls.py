@@ -40,6 +40,8 @@ LINK_OFF_IN_D3 = 5 << 28
 WAKES_BY_ITSELF = 0b1001
 RFCE, TFCE = 1 << 3, 1 << 3
 HASH_TCP4 = 1 << 16
+# Of RXDCTL.
+VME = 1 << 30
 
 PACKET_RX_RING, PACKET_VERSION, TPACKET_V3 = 5, 10, 2
 FILL_RXHASH = 1
@@ -423,6 +425,47 @@ def rss_refused(cfg):
     ksft_eq(_rss(cfg), before)
 
 
+@ksft_variants(["udp4", "udp6"])
+def fragments_may_be_reordered(cfg, flow):
+    """ Users who have ports of UDP hashed learn what this does to fragments. """
+    def told(fields):
+        before = len(kernel_log())
+        ethtool(f"-N {cfg.ifname} rx-flow-hash {flow} {fields}")
+        return "fragments of UDP may arrive" in kernel_log()[before:]
+
+    was = f"-N {cfg.ifname} rx-flow-hash {flow} " + ("sdfn" if flow == "udp4" else "sd")
+    defer(ethtool, was)
+    ksft_eq([told(fields) for fields in ("sd", "sdfn", "sdfn", "sd")],
+            [False, True, False, False])
+
+
+@ksft_disruptive
+def settings_while_down(cfg):
+    """ Settings that are made while the port is down are in effect when it is up. """
+    settings = (("ethtool -C {} adaptive-rx off rx-usecs 100", "ethtool -C {} adaptive-rx on"),
+                ("ethtool -A {} rx off tx off", "ethtool -A {} rx on tx on"),
+                ("ethtool -G {} rx 128 tx 256", "ethtool -G {} rx 512 tx 512"),
+                ("ethtool -K {} rxvlan off", "ethtool -K {} rxvlan on"),
+                ("ethtool -N {} rx-flow-hash tcp4 sd", "ethtool -N {} rx-flow-hash tcp4 sdfn"),
+                ("ip link set {} mtu 9000", "ip link set {} mtu 1500"))
+
+    def found():
+        general, pairs = _registers(cfg)
+        return ([_interval(cfg, pair) for pair in (0, 1)],
+                (general["MFLCN"] & RFCE, general["FCCFG"] & TFCE),
+                [(pair["RDLEN"] // 16, pair["TDLEN"] // 16) for pair in pairs[:2]],
+                [pair["RXDCTL"] & VME for pair in pairs[:2]],
+                general["MRQC"] & HASH_TCP4, general["MAXFRS"] >> 16)
+
+    defer(cfg.set_up)
+    cfg.both("down")
+    for setting, back in settings:
+        cmd(setting.format(cfg.ifname))
+        defer(cmd, back.format(cfg.ifname))
+    cfg.set_up()
+    ksft_eq(found(), ([100, 100], (0, 0), [(128, 256)] * 2, [0, 0], 0, 9018))
+
+
 def _toeplitz(key, data):
     """ Return the hash of the bytes with a key. """
     window, bits, result = int.from_bytes(key, "big"), len(key) * 8, 0
@@ -508,8 +551,9 @@ def main():
                          moderation_adapts, moderation_fixed, moderation_survives,
                          moderation_refused, moderation_that_adapts_is_not_set, pause,
                          pause_refused, channels_refused, two_queues, pause_or_drop, rss_spreads,
-                         rss_table, rss_table_survives, rss_refused, rx_hash, one_queue,
-                         queue_stats, forwards_after("settings")]), args=(cfg, ))
+                         rss_table, rss_table_survives, rss_refused, fragments_may_be_reordered,
+                         settings_while_down, rx_hash, one_queue, queue_stats,
+                         forwards_after("settings")]), args=(cfg, ))
     ksft_exit()
 
 

@@ -14,6 +14,7 @@ use kernel::{
         ExtAck,
         OpsLocked, //
     },
+    netdev_notice,
     prelude::*,
     sync::atomic::Relaxed, //
 };
@@ -94,9 +95,17 @@ impl RxfhOps for PortDriver {
         lock: &mut OpsLocked<'bound>,
         extack: &ExtAck<'_>,
     ) -> Result {
+        let before = port.hashing.get(flow);
+
         port.hashing
             .set(flow, fields)
             .map_err(|error| extack.refuse(error, c"ports are hashed for TCP and UDP only"))?;
+        if before != fields && rss::separates_fragments(flow, fields) {
+            netdev_notice!(
+                dev,
+                "fragments of UDP may arrive on another queue, out of order\n"
+            );
+        }
         // If the device is down, `start()` passes it to the NIC.
         if dev.is_running() {
             port.hashing.apply(&port.bar, port.pairs(lock));
