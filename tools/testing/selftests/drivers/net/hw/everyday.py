@@ -13,11 +13,12 @@ import errno
 import random
 import socket
 import struct
+import time
 from pathlib import Path
 
 from lib.py import CmdExitFailure, KsftNamedVariant, KsftSkipEx, NetNS, NetNSEnter, cmd, defer
 from lib.py import ethtool, ip, ksft_disruptive, ksft_eq, ksft_exit, ksft_ge, ksft_gt, ksft_in
-from lib.py import ksft_run, ksft_variants
+from lib.py import ksft_lt, ksft_run, ksft_variants
 from lib.py.peer import PeerEnv
 from lib.py.support import SOL_PACKET, driver_stats, ip_batch, is_emulated, make_room
 from lib.py.support import netdev_stat, wait_until
@@ -287,7 +288,9 @@ def namespace_deleted(cfg):
 
 def _rebind(cfg):
     port, driver = cfg.card.ports[0], cfg.driver
+    begin = time.monotonic()
     port.unbind()
+    ksft_lt(time.monotonic() - begin, 60, "seconds until nothing holds the port any more")
     port.bind(driver)
     wait_until(port.find, 60, "there is an interface")
     ksft_eq(port.ifname, cfg.ifname, "the name of the interface")
