@@ -10,5 +10,5 @@ use kernel::net::page_pool::CpuBuffer;
 pub fn read(buffer: CpuBuffer<'_>) -> usize {
     //~
     let _skb = buffer.into_skb();
-    buffer.data().len()
+    buffer.len().into()
 }

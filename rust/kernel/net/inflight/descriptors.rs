@@ -31,7 +31,8 @@ use core::marker::PhantomData;
 /// it, and can be used for a ring of a later vector: then the memory is freed when the NIC has
 /// been stopped and there are no handles any more, at the latest when the device is unbound.
 ///
-/// Indices count on: they are masked.
+/// Indices count on: they are masked. Handles can be used at the same time: a word is written and
+/// read as a whole (on a CPU of 32 bits, its halves are), and nobody gets a reference to it.
 ///
 /// # Examples
 ///

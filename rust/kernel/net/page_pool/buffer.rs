@@ -6,6 +6,7 @@ use super::Layout;
 use crate::{
     bindings,
     dma::DmaAddress,
+    io::SysMem,
     net::{
         napi,
         skbuff::{
@@ -248,18 +249,20 @@ impl CpuBuffer<'_> {
         self.buffer.address(self.layout)
     }
 
-    /// The received bytes.
+    /// The received bytes, where the device has written them.
+    ///
+    /// The page stays mapped, and a device that lies may write to it at any time: one volatile read
+    /// returns another value than the one before.
     #[inline]
-    pub fn data(&self) -> &[u8] {
+    pub fn data(&self) -> SysMem<'_, [u8]> {
         let start = self
             .address()
             .cast::<u8>()
             .wrapping_add(self.layout.headroom().into());
 
-        // SAFETY: By the type invariants these bytes are within the buffer, initialized (pages of
-        // the allocator are, for the purposes of Rust, memory that a device wrote), and are not
-        // written to.
-        unsafe { core::slice::from_raw_parts(start, self.len.into()) }
+        // SAFETY: By the type invariants, these bytes are within the buffer, which exists for as
+        // long as it is borrowed.
+        unsafe { SysMem::new(core::ptr::slice_from_raw_parts_mut(start, self.len.into())) }
     }
 
     /// Builds an SKB around the buffer, without copying.

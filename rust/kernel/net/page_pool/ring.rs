@@ -15,8 +15,10 @@
 //! # Trust
 //!
 //! The contents of descriptors are not trusted. A length is checked against the buffer, and the
-//! words are read once: the driver decides on the copy. A NIC is trusted to leave a buffer alone
-//! when its descriptor is done, as in every driver that does not copy what it receives.
+//! words are read once: the driver decides on the copy. Pages stay mapped, and a NIC can write to
+//! one when its descriptor is done. So there is only a view of a [`CpuBuffer`], for volatile reads.
+//! A packet, and the frame that a handler of XDP gets, are slices: there, a NIC is trusted to leave
+//! them alone, as it is by C, unless all of its DMA is bounced (`swiotlb=force`).
 
 use super::{
     Allocator,

@@ -153,6 +153,11 @@ impl RingMemory {
 
 /// The access to the descriptors of a [`RingMemory`].
 ///
+/// There is never a reference to a word: NICs write to them at any time. Accesses are volatile, and
+/// marked ones in the memory model of the kernel, by which those of two CPUs to the same word are
+/// no data race either. So a handle may be used by several threads: what they write to the same
+/// descriptor reaches the NIC in some order of the words, but nothing else depends on it.
+///
 /// The number of descriptors is not part of the type: users change it. So to find one costs a mask
 /// in memory rather than in the instruction. It takes no shift, nor does what belongs to it in
 /// another array: positions count words, and CPUs scale them to words when they access memory.

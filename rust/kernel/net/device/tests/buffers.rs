@@ -30,6 +30,7 @@ mod imp {
             Device, //
         },
         dma::DmaAddress,
+        io::io_read,
         net::{
             napi::{
                 Napi,
@@ -41,6 +42,7 @@ mod imp {
                 ChainFormat,
                 ChainRing,
                 Continuation,
+                CpuBuffer,
                 Layout,
                 Piece,
                 RxFormat,
@@ -174,6 +176,16 @@ mod imp {
         }
     }
 
+    /// Whether all bytes that were received are this one.
+    fn is_filled(buffer: &CpuBuffer<'_>, byte: u8) -> Result<bool> {
+        for at in 0..usize::from(buffer.len()) {
+            if io_read!(buffer.data(), [try: at]) != byte {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Receives a full buffer from each of the ring's. `sharing` buffers share a page.
     fn check<F: RxFormat>(ring: &mut RxRing<F>, cx: &Poll<'_>, sharing: usize) -> Result {
         let (len, size) = (F::LAYOUT.len(), F::LAYOUT.size());
@@ -204,7 +216,7 @@ mod imp {
         let mut packet = None;
         for number in 1..=count as u8 {
             let buffer = polling.next().ok_or(ENODATA)?.buffer.ok_or(EMSGSIZE)?;
-            if buffer.len() != len || buffer.data().iter().any(|byte| *byte != number) {
+            if buffer.len() != len || !is_filled(&buffer, number)? {
                 return Err(EBADMSG);
             }
             match &mut packet {
