@@ -34,7 +34,8 @@ use crate::{
 /// memory belongs to a packet that outlives the record, or that the record owns.
 pub(super) struct Record<'a> {
     dev: &'a Device<Bound>,
-    pub(super) skb: Option<SkBuff>,
+    /// Out of reach until the mapping has been removed.
+    skb: Option<SkBuff>,
     addr: DmaAddress,
     len: u32,
     /// In the first record of a packet, the number of all of its records.
@@ -135,6 +136,12 @@ impl<'a> Record<'a> {
     pub(super) fn needs_unmap(&self) -> bool {
         // SAFETY: The device is bound.
         unsafe { bindings::dma_need_unmap(self.dev.as_raw()) }
+    }
+
+    /// Makes this the last record of a packet, which it owns from here on.
+    #[inline(always)]
+    pub(super) fn set_skb(&mut self, skb: SkBuff) {
+        self.skb = Some(skb);
     }
 
     /// Makes this the last record of a packet that the NIC splits, not its only one.

@@ -243,7 +243,7 @@ impl<'a> TxProducer<'a> {
         let addr = bus_address(record.addr());
         let bytes = record.len();
         record.descriptors = 1;
-        record.skb = Some(skb);
+        record.set_skb(skb);
         // The reservation has a place for it, so it is not returned. It is not visible before it is
         // committed. Pushing it before the descriptor is written saves reading the state of the
         // queue again.
@@ -315,7 +315,7 @@ impl<'a> TxProducer<'a> {
             first.descriptors = descriptors as u16;
         }
         if let Some(last) = batch.get_mut(descriptors.wrapping_sub(1)) {
-            last.skb = Some(skb);
+            last.set_skb(skb);
             if let Some(split) = split {
                 last.set_split(split);
             }

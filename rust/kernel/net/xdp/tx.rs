@@ -10,7 +10,10 @@
 //! the mappings of a page pool when that is destroyed, also of pages that are on their way. It goes
 //! back when it is no longer mapped.
 
+mod record;
 mod submit;
+
+use self::record::Record;
 
 use super::{
     frame::{
@@ -26,7 +29,6 @@ use crate::{
         self,
         Bound, //
     },
-    dma::DmaAddress,
     net::{
         napi::Attached,
         queue::{
@@ -46,15 +48,6 @@ use crate::{
 };
 
 use core::ptr::NonNull;
-
-/// A part of a frame, in one descriptor.
-#[derive(Default)]
-struct Record {
-    /// In the last record of a frame, so that all parts of it have been unmapped before.
-    frame: Option<XdpFrame>,
-    address: DmaAddress,
-    len: u16,
-}
 
 /// The totals of frames that a ring was given, as far as they have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -290,29 +283,13 @@ impl XdpTxRing {
     #[inline(always)]
     fn take_next(&self, ring: &mut Frames, needs_unmap: bool) -> (u16, Option<XdpFrame>) {
         let done = ring.done;
-        let record = ring.record(done);
-        let (len, frame) = (record.len, record.frame.take());
+        // SAFETY: By the type invariants, and those of `Frames`. The NIC has sent the part, or does
+        // not send it any more, and the caller knows whether there is something to remove.
+        let taken = unsafe { ring.record(done).unmap(self.dev.as_ptr(), needs_unmap) };
 
-        if needs_unmap {
-            self.unmap(record);
-        }
         // INVARIANT: The parts of a frame are taken one after the other, and are not mapped.
         ring.done = done.wrapping_add(1);
-        (len, frame)
-    }
-
-    /// Removes the mapping of a record.
-    #[inline]
-    fn unmap(&self, record: &Record) {
-        // SAFETY: By the type invariants of `Frames`, this is a mapping.
-        unsafe {
-            bindings::dma_unmap_page(
-                self.dev.as_ptr(),
-                record.address,
-                record.len.into(),
-                bindings::dma_data_direction::DMA_TO_DEVICE,
-            )
-        };
+        taken
     }
 
     /// Takes the next frame, if the NIC has sent it, with the number of its bytes.
@@ -327,7 +304,7 @@ impl XdpTxRing {
         if done == ring.told {
             return None;
         }
-        if ring.record(done).frame.is_none() {
+        if !ring.record(done).is_last() {
             return self.take_several::<F>(ring, needs_unmap);
         }
         // SAFETY: The memory exists, and this is a place there.
@@ -349,7 +326,7 @@ impl XdpTxRing {
         let (mut last, mut bytes) = (ring.done, 0);
 
         // The NIC reports that by the last descriptor.
-        while ring.record(last).frame.is_none() {
+        while !ring.record(last).is_last() {
             last = last.wrapping_add(1);
             if last == ring.told {
                 return None;

@@ -16,8 +16,6 @@ use crate::{
     prelude::*, //
 };
 
-use core::mem;
-
 impl XdpTxRing {
     /// Puts a frame into the ring, or returns it.
     #[inline(always)]
@@ -46,9 +44,8 @@ impl XdpTxRing {
         let free = ring.free;
         let record = ring.record(free);
 
-        (record.address, record.len) = (address, len);
-        // There was none: no need to look for one to drop.
-        mem::forget(record.frame.replace(frame));
+        record.set_mapping(address, len);
+        record.set_frame(frame);
         // SAFETY: The memory exists, and this is a place there.
         unsafe { self.memory.slots().write(self.memory.place(free), words) };
         // INVARIANT: There was room, and the descriptor belongs to the frame.
@@ -89,12 +86,14 @@ impl XdpTxRing {
             for number in 0..put {
                 let position = ring.free.wrapping_add(number);
 
-                self.unmap(ring.record(position));
+                // SAFETY: By the type invariants. This was just mapped, and the NIC does not know
+                // of it.
+                let _ = unsafe { ring.record(position).unmap(self.dev.as_ptr(), true) };
             }
             return Err(frame);
         }
         let free = ring.free.wrapping_add(parts);
-        ring.record(free.wrapping_sub(1)).frame = Some(frame);
+        ring.record(free.wrapping_sub(1)).set_frame(frame);
         // INVARIANT: There was room, and these descriptors belong to the frame.
         ring.free = free;
         Ok(())
@@ -115,7 +114,7 @@ impl XdpTxRing {
         let record = ring.record(position);
         let words = F::tx_descriptor(bus_address(address), len, total, is_last);
 
-        (record.address, record.len) = (address, len);
+        record.set_mapping(address, len);
         // SAFETY: The memory exists, and this is a place there.
         unsafe {
             self.memory
