@@ -19,6 +19,7 @@ mod tests;
 mod timestamp;
 mod tx;
 mod unique;
+mod users;
 
 pub(in crate::net) use self::offload::set_protocol;
 pub use self::{

@@ -7,3 +7,4 @@
 pub mod alf_queue;
 pub mod combiner;
 pub mod llist;
+pub mod skbuff;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Model check of the kernel's array-based queue, lock-free list and combining list.
+//! Model check of the kernel's array-based queue, lock-free list and combining list, and of who is
+//! the only owner of a packet.
 //!
 //! The files of `rust/kernel` are compiled here from the same source, over the atomics of loom: of
-//! the queue all but its constructors and its interface for C, of the two lists those that hold the
+//! the queue all but its constructors and its interface for C, of the others those that hold the
 //! atomics and the ordering of each access to them. The tests run them through every interleaving
 //! of producers and consumers, and every value that the memory model allows a load to return; loom
 //! reports accesses to a slot that are not ordered. The index arithmetic over plain memory is
@@ -51,6 +52,9 @@ mod ring;
 
 #[cfg(test)]
 mod shared_tests;
+
+#[cfg(test)]
+mod skbuff_tests;
 
 #[cfg(test)]
 mod softirq;

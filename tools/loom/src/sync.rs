@@ -8,7 +8,7 @@ pub(crate) use loom::sync::Arc;
 pub(crate) mod atomic {
     //! The kernel's atomics, made of those of loom.
 
-    use loom::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    use loom::sync::atomic::{AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
     /// An ordering, as a type.
     pub(crate) trait Marker {
@@ -84,6 +84,7 @@ pub(crate) mod atomic {
     }
 
     value! {
+        {} i32, AtomicI32;
         {} u32, AtomicU32;
         {} u64, AtomicU64;
         {} isize, AtomicIsize;

@@ -18,7 +18,10 @@
 //!
 //! [`TxSkBuff`]: super::TxSkBuff
 
-use super::SkBuff;
+use super::{
+    users::is_sole,
+    SkBuff, //
+};
 
 use crate::{
     alloc::{
@@ -28,10 +31,7 @@ use crate::{
     bindings,
     error::to_result,
     prelude::*,
-    sync::atomic::{
-        Acquire, //
-        Atomic,
-    }, //
+    sync::atomic::Atomic, //
 };
 use core::{
     ops::Deref,
@@ -196,8 +196,7 @@ impl SkBuff {
         // holds an `int`, and is only accessed with atomic operations.
         let users =
             unsafe { Atomic::<i32>::from_ptr((&raw mut (*self.as_raw()).users).cast::<i32>()) };
-        // A sole owner changes the packet, after all accesses of former owners.
-        users.load(Acquire) != 1
+        !is_sole(users)
     }
 
     /// Whether data of the packet can be replaced by a copy here.

@@ -26,6 +26,7 @@ TESTS = {
     "alf_queue": ["tests", "shared_tests"],
     "combiner": ["combiner_tests"],
     "llist": ["llist_tests"],
+    "skbuff": ["skbuff_tests"],
 }
 
 # Mutants that pass, and why that is right.
@@ -64,6 +65,8 @@ class Mutant:
         lines = text.splitlines(keepends=True)
         place = lines[self.line]
         lines[self.line] = re.sub(rf"\b{self.old}\)", f"{self.new})", place, count=1)
+        if not re.search(rf"\b{self.new}\b", text):
+            lines.append(f"\nuse crate::sync::atomic::{self.new};\n")
         return "".join(lines)
 
 

@@ -47,7 +47,8 @@ class Orderings(unittest.TestCase):
         first, *_ = mutants_of("word.rs", SOURCE)
         changed = first.applied(SOURCE)
         self.assertIn("self.0.load(Relaxed)", changed)
-        self.assertEqual(changed.replace("load(Relaxed)", "load(Acquire)"), SOURCE)
+        imported = "\nuse crate::sync::atomic::Relaxed;\n"
+        self.assertEqual(changed.replace("load(Relaxed)", "load(Acquire)"), SOURCE + imported)
 
     def test_a_module_is_not_another_one_that_ends_alike(self) -> None:
         listed = (
