@@ -114,8 +114,12 @@ impl Drop for Memory {
     }
 }
 
-/// The state of the driver, with a handle to its memory.
-pub(super) struct State(Arc<Plan>, #[expect(dead_code)] Arc<Memory>);
+/// The state of the driver, with a handle to its memory, and as large as those of drivers.
+pub(super) struct State(
+    Arc<Plan>,
+    #[expect(dead_code)] Arc<Memory>,
+    #[expect(dead_code)] [usize; 16],
+);
 
 impl Drop for State {
     fn drop(&mut self) {
@@ -157,7 +161,7 @@ impl Driver for Nic {
 
         cx.add_virtual_queue_vector(|napi| {
             let memory = Memory::new(&plan)?;
-            let state = || State((*plan).clone(), memory.clone());
+            let state = || State((*plan).clone(), memory.clone(), [0; 16]);
 
             napi.keep_dma(memory.clone())?;
             plan.states.fetch_add(2, Relaxed);
@@ -456,6 +460,17 @@ mod cases {
         first.resume(true)?;
         assert!(is_master());
         second.resume(true)
+    }
+
+    /// The allocator has no contiguous memory for the states of so many, and warns.
+    #[test]
+    fn one_may_have_as_many_queues_as_there_are_numbers() -> Result {
+        let info = Info {
+            queues: u16::MAX,
+            ..info()
+        };
+
+        make(&plan(info)?).map(drop)
     }
 
     /// The stack takes the length of the longest headers off the limit.
