@@ -33,6 +33,8 @@ use crate::{
 
 use core::ptr::NonNull;
 
+mod cpus;
+
 const FLUSH: u32 = bindings::XDP_XMIT_FLUSH;
 const HEADROOM: u32 = 256;
 
