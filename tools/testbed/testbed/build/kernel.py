@@ -34,6 +34,8 @@ NATIVE = (UML, SELFTESTS, UP)
 FUZZ = "fuzz"
 FUZZERS = {"perf": FUZZ, "debug": "fuzzcheck"}
 DEB = "deb"
+# That of User-Mode Linux, with defects.
+SEEDED = f"{UML}-seeded"
 # Configurations that have few symbols more than another, whose build theirs begins with.
 _LIKE = {SELFTESTS: UML}
 # In a build folder: the state of all that the finished build was made from.
@@ -309,9 +311,17 @@ def _state(env: Env, work: Tree, config: str, modules: Sequence[str] = ()) -> st
 
 
 def _make(
-    env: Env, kernel: Kernel, step: Step, *targets: str, more: Watch | None = None, **variables: str
-) -> None:
-    """Make targets of a configured kernel, with the number of built files as progress."""
+    env: Env, kernel: Kernel, step: Step, *targets: str, more: Watch | None = None,
+    seen: tuple[Path, Path] | None = None, **variables: str,
+) -> None:  # fmt: skip
+    """Make targets of a configured kernel, with the number of built files as progress.
+
+    With `seen`, its first folder is in the place of the second one.
+    """
+    words: list[str | Path] = []
+    if seen:
+        bind = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+        words = ["unshare", "--mount", "sh", "-c", bind, "sh", *seen]
 
     def watch() -> None:
         if more is not None:
@@ -325,7 +335,7 @@ def _make(
         precompiled.compilers(env, kernel.build, kernel.log) as more_variables,
     ):
         proc.run(
-            [*make_command(env, kernel.tree.work, kernel.build), *targets],
+            [*words, *make_command(env, kernel.tree.work, kernel.build), *targets],
             kernel.log,
             what=f"the build of the {kernel.config} kernel",
             env={**BUILD_ENV, **more_variables, **variables},
@@ -343,6 +353,22 @@ def build_step(env: Env, work: Tree, log: Path, step: Step) -> Kernel:
     _configure(env, work.work, folder, UML, log, partial=True)
     kernel = Kernel(work, UML, folder, log)
     _make(env, kernel, step, "linux", "modules")
+    return kernel
+
+
+def build_seeded(env: Env, work: Tree, source: Path, name: str, log: Path) -> Kernel:
+    """Build the kernel for User-Mode Linux, without modules, on top of a copy of the plain build:
+    with `source` in the place of a folder of the tree, which others may use meanwhile.
+
+    The caller holds the lock of this build.
+    """
+    folder = tree.place(env) / f"build-{SEEDED}-{env.toolchain_key}"
+    kernel = Kernel(work, UML, folder, log)
+    log.unlink(missing_ok=True)
+    with Step(f"kernel: with defects in {name}") as step:
+        _seed(folder, build_folder(env, UML))
+        _configure(env, work.work, folder, UML, log)
+        _make(env, kernel, step, arch.of(UML).target, seen=(source, work.work / name))
     return kernel
 
 
