@@ -46,14 +46,16 @@ pub(crate) trait AnyRxRing {
     fn refill(&mut self, cx: &Poll<'_>) -> Result<usize>;
 }
 
-struct Places<T>(UnsafeCell<Vec<Option<T>>>);
+struct Places<T>(UnsafeCell<Vec<T>>);
 
-impl<T> Places<T> {
+impl<T: Default> Places<T> {
     fn new(len: usize) -> Result<Self> {
-        Ok(Self(UnsafeCell::new((0..len).map(|_| None).collect())))
+        Ok(Self(UnsafeCell::new(
+            (0..len).map(|_| T::default()).collect(),
+        )))
     }
 
-    fn first(&self) -> Result<NonNull<Option<T>>> {
+    fn first(&self) -> Result<NonNull<T>> {
         // SAFETY: There is no user yet.
         NonNull::new(unsafe { (*self.0.get()).as_mut_ptr() }).ok_or(EINVAL)
     }

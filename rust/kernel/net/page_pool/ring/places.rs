@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver has given to its NIC, in memory that the NAPI instance owns.
+//! Places for the buffers that a NIC has, in memory that the NAPI instance owns.
 
 use crate::prelude::*;
 
