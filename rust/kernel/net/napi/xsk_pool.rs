@@ -44,6 +44,26 @@ impl XskRoom {
     /// The most buffers of a frame: there may be room to list more in kernels for other needs. No
     /// frame of Ethernet needs more.
     pub const PARTS: u32 = 1 + 17;
+
+    /// The room in the frames of a pool.
+    ///
+    /// # Safety
+    ///
+    /// It must be valid.
+    pub(in crate::net) unsafe fn of(pool: NonNull<bindings::xsk_buff_pool>) -> Self {
+        // SAFETY: By the safety requirements.
+        let (whole, part) = unsafe {
+            (
+                bindings::xsk_pool_get_rx_frame_size(pool.as_ptr()),
+                bindings::xsk_pool_get_rx_part_size(pool.as_ptr()),
+            )
+        };
+
+        Self {
+            whole,
+            part: (part != 0).then_some(part),
+        }
+    }
 }
 
 const _: () = assert!(XskRoom::PARTS <= 1 + bindings::MAX_SKB_FRAGS);

@@ -213,8 +213,12 @@ unsafe fn bind<T: XskOps>(
         return Err(EINVAL);
     }
     // SAFETY: By the safety requirements.
-    let (room, has_metadata) =
-        unsafe { (room(raw), bindings::xsk_pool_has_tx_metadata(raw.as_ptr())) };
+    let (room, has_metadata) = unsafe {
+        (
+            XskRoom::of(raw),
+            bindings::xsk_pool_has_tx_metadata(raw.as_ptr()),
+        )
+    };
     // SAFETY: As above; it is mapped next.
     let pool = unsafe { XskPool::new(raw, dev.as_raw(), queue, room, has_metadata)? };
     pool.take_parts(!attachment.is_for_one_buffer());
@@ -253,26 +257,6 @@ unsafe fn bind<T: XskOps>(
         Ok(())
     });
     result.inspect_err(|_| unbind(inner, queue, locks))
-}
-
-/// The room in the frames of a pool.
-///
-/// # Safety
-///
-/// It must be valid.
-unsafe fn room(pool: NonNull<bindings::xsk_buff_pool>) -> XskRoom {
-    let pool = pool.as_ptr();
-
-    // SAFETY: By the safety requirements.
-    unsafe {
-        let whole = bindings::xsk_pool_get_rx_frame_size(pool);
-        let part = bindings::xsk_pool_get_rx_part_size(pool);
-
-        XskRoom {
-            whole,
-            part: (part != 0).then_some(part),
-        }
-    }
 }
 
 /// Unbinds the pool of a queue, if it has one.
